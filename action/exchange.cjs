@@ -874,10 +874,11 @@ rangeName,rangeSubnets,subnet;defaultName==null&&(defaultName="unicast");for(ran
 hasOwnProperty.call(rangeList,rangeName)){for(rangeSubnets=rangeList[rangeName],rangeSubnets[0]&&!(rangeSubnets[0]instanceof
 Array)&&(rangeSubnets=[rangeSubnets]),i=0;i<rangeSubnets.length;i++)if(subnet=rangeSubnets[i],address.kind()===subnet[0].
 kind()&&address.match.apply(address,subnet))return rangeName}return defaultName},typeof module2<"u"&&module2.exports?module2.
-exports=ipaddr2:root.ipaddr=ipaddr2})(exports2)}});var import_pino=__toESM(require_pino(),1);var HIDDEN="[redacted]";function shownUrl(value){let[,scheme="",rest=""]=/^([a-z][a-z0-9+.-]*:\/\/)?(.*)$/is.exec(value)??
-[],hidden=isPlainWebAddress(value)?0:rest.lastIndexOf("@")+1,shown=rest.slice(hidden).replace(/[?#].+$/s,`?${HIDDEN}`);return`${scheme}${hidden>
-0?`${HIDDEN}@`:""}${shown}`}function isPlainWebAddress(value){if(!/^https?:\/\//i.test(value)||!URL.canParse(value))return!1;
-let{username,password}=new URL(value);return username===""&&password===""}var import_node_zlib=require("node:zlib");var import_node_crypto=require("node:crypto"),systemRandom=reserved(length=>(0,import_node_crypto.randomBytes)(length)),
+exports=ipaddr2:root.ipaddr=ipaddr2})(exports2)}});var import_node_net=require("node:net");var systemClock={now:()=>Date.now(),elapsed:()=>performance.now(),wakeAfter(delayMs,wake){let timer=setTimeout(wake,Math.
+max(0,Math.min(delayMs,2147483647)));return()=>clearTimeout(timer)}};var SEQUENTIAL_ATTEMPT_MS=2e3;var import_pino=__toESM(require_pino(),1);var HIDDEN="[redacted]";function redactedUrl(value){let[,scheme="",rest=""]=/^([a-z][a-z0-9+.-]*:\/\/)?(.*)$/is.exec(value)??
+[],hidden=isPlainWebAddress(value)?0:rest.lastIndexOf("@")+1,displayed2=rest.slice(hidden).replace(/[?#].+$/s,`?${HIDDEN}`);
+return`${scheme}${hidden>0?`${HIDDEN}@`:""}${displayed2}`}function isPlainWebAddress(value){if(!/^https?:\/\//i.test(value)||
+!URL.canParse(value))return!1;let{username,password}=new URL(value);return username===""&&password===""}var import_node_zlib=require("node:zlib");var import_node_crypto=require("node:crypto"),systemRandom=reserved(length=>(0,import_node_crypto.randomBytes)(length)),
 RESERVE_BYTES=4096;function reserved(draw){let reserve=new Uint8Array;return{bytes(length){if(length>RESERVE_BYTES/16)return draw(
 length);reserve.length<length&&(reserve=draw(RESERVE_BYTES));let bytes=Uint8Array.from(reserve.subarray(0,length));return reserve.
 fill(0,0,length),reserve=reserve.subarray(length),bytes}}}function fraction(random){let[a=0,b=0,c=0,d=0]=random.bytes(4);return((a<<24|b<<16|c<<8|d)>>>0)/2**32}var SECRET_KINDS=["pk","sk","col","vm","link","inv","session","enrol","pair","verify"],BASE62="0123456789ABCDEFGHIJKLMNO\
@@ -885,11 +886,14 @@ PQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";var CHECKSUM_CHARS=6,FORM=/^svc_([a-z]{2,
 "pk","sk","col","vm"]);function parseKey(text2){let parsed=parse(text2);if(!(!parsed||!KEY_KINDS.has(parsed.kind)))return{kind:parsed.kind,id:parsed.
 id}}function parse(text2){let match=FORM.exec(text2);if(!(!match||checksum(text2.slice(0,-CHECKSUM_CHARS))!==match[4]))return{
 kind:match[1]??"",id:match[2]??""}}function checksum(body){return base62(BigInt((0,import_node_zlib.crc32)(body)),CHECKSUM_CHARS)}function base62(value,width){let text2="";for(let rest=value;text2.length<width;rest/=62n)text2=BASE62.charAt(Number(rest%
-62n))+text2;return text2}var OUR_SECRETS=new RegExp(`\\b(svc_(?:${SECRET_KINDS.join("|")})_[A-Za-z0-9]+_)[A-Za-z0-9]{8,}`,"g");function standardErrorLines(){let out=(0,import_pino.destination)({dest:2,sync:!1});return line=>{out.write(line)}}function processSurroundings(){return{environment:process.env,stdout:text2=>{process.stdout.write(text2)},stderr:text2=>{
-process.stderr.write(text2)},log:standardErrorLines(),isTerminal:process.stderr.isTTY===!0,isStdoutTerminal:process.stdout.
-isTTY===!0,stdoutColumns:process.stdout.columns,onSignal:listener=>{let signals=["SIGINT","SIGTERM","SIGHUP"];for(let signal of signals)
-process.on(signal,listener);return()=>{for(let signal of signals)process.off(signal,listener)}},exitNow:code2=>process.exit(
-code2)}}function pause(clock,ms,signal){return new Sleep(clock).pause(ms,signal)}var Sleep=class{#clock;#ends=new Set;constructor(clock){
+62n))+text2;return text2}var OUR_SECRETS=new RegExp(`\\b(svc_(?:${SECRET_KINDS.join("|")})_[A-Za-z0-9]+_)[A-Za-z0-9]{8,}`,"g");function standardErrorLines(){let out=(0,import_pino.destination)({dest:2,sync:!1});return line=>{out.write(line)}}function beforeDashes(args){let place=args.indexOf("--");return place<0?args:args.slice(0,place)}function processSurroundings(){return(0,import_node_net.setDefaultAutoSelectFamilyAttemptTimeout)(SEQUENTIAL_ATTEMPT_MS),
+{environment:process.env,stdout:text2=>{process.stdout.write(text2)},stderr:text2=>{process.stderr.write(text2)},log:standardErrorLines(),
+isTerminal:process.stderr.isTTY===!0,isStdoutTerminal:process.stdout.isTTY===!0,stdoutColumns:process.stdout.columns,onSignal:listener=>{
+let signals=["SIGINT","SIGTERM","SIGHUP"];for(let signal of signals)process.on(signal,listener);return()=>{for(let signal of signals)
+process.off(signal,listener)}},onReaderGone:watchOutput(),exitNow:code2=>process.exit(code2)}}function watchOutput(){let listeners=[];
+return process.stdout.on("error",error2=>{if(error2.code==="EPIPE"){for(let listener of listeners)listener();return}process.
+stderr.write(`Standard output could not be written: ${error2.message}
+`),process.exit(1)}),process.stderr.on("error",()=>{}),listener=>{listeners.push(listener)}}function pause(clock,ms,signal){return new Sleep(clock).pause(ms,signal)}var Sleep=class{#clock;#ends=new Set;constructor(clock){
 this.#clock=clock}pause(ms,signal){return new Promise(resolve=>{if(signal?.aborted)return resolve();let end=()=>{cancel?.(),
 this.#ends.delete(end),signal?.removeEventListener("abort",end),resolve()},cancel=Number.isFinite(ms)?this.#clock.wakeAfter(
 ms,end):void 0;this.#ends.add(end),signal?.addEventListener("abort",end,{once:!0})})}wake(){for(let end of[...this.#ends])
@@ -1862,51 +1866,51 @@ nZV91bml4GA4gASgDSACIAQESGQoRdmVyaWZpY2F0aW9uX25hbWUYDyABKAkSEgoKaXNzdWVyX3VybBg
 yHS5zdmMuaWFtLnYxLkNpUmVmdXNlZEV4Y2hhbmdlEh4KEWxhc3RfcmVmdXNhbF91bml4GBIgASgDSAGIAQESFwoPZGlzYWJsZWRfcmVhc29uGBMgASgJEh8\
 KF2NyZWF0ZWRfYnlfZGlzcGxheV9uYW1lGBQgASgJEiQKHHNlcnZpY2VfYWNjb3VudF9kaXNwbGF5X25hbWUYFSABKAkiRgoFU3RhdGUSFQoRU1RBVEVfVU5\
 TUEVDSUZJRUQQABILCgdFTkFCTEVEEAESDAoIRElTQUJMRUQQAhILCgdERUxFVEVEEANCFQoTX2xhc3RfZXhjaGFuZ2VfdW5peEIUChJfbGFzdF9yZWZ1c2F\
-sX3VuaXgi9wIKEUNpUmVmdXNlZEV4Y2hhbmdlEhQKDHJlZnVzZWRfdW5peBgBIAEoAxIWCg5jb3JyZWxhdGlvbl9pZBgCIAEoCRIzCgZjYXVzZXMYAyADKAs\
+sX3VuaXgihQMKEUNpUmVmdXNlZEV4Y2hhbmdlEhQKDHJlZnVzZWRfdW5peBgBIAEoAxIWCg5jb3JyZWxhdGlvbl9pZBgCIAEoCRIzCgZjYXVzZXMYAyADKAs\
 yIy5zdmMuaWFtLnYxLkNpUmVmdXNlZEV4Y2hhbmdlLkNhdXNlEjMKBmNsYWltcxgEIAMoCzIjLnN2Yy5pYW0udjEuQ2lSZWZ1c2VkRXhjaGFuZ2UuQ2xhaW0\
-aJwoFQ2F1c2USDAoEY29kZRgBIAEoCRIQCghyZWZ1c2FscxgCIAEoBRqgAQoFQ2xhaW0SDQoFY2xhaW0YASABKAkSQgoKZGlmZmVyZW5jZRgCIAEoDjIuLnN\
-2Yy5pYW0udjEuQ2lSZWZ1c2VkRXhjaGFuZ2UuQ2xhaW0uRGlmZmVyZW5jZSJECgpEaWZmZXJlbmNlEhoKFkRJRkZFUkVOQ0VfVU5TUEVDSUZJRUQQABINCgl\
-ESUZGRVJFTlQQARILCgdNSVNTSU5HEAIiVwoYTGlzdENpQ29ubmVjdGlvbnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiA\
-BKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJjChlMaXN0Q2lDb25uZWN0aW9uc1Jlc3BvbnNlEi0KC2Nvbm5lY3Rpb25zGAEgAygLMhguc3ZjLmlhbS52MS5DaUN\
-vbm5lY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIiYKFkdldENpQ29ubmVjdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCSKbAQoZVXBkYXRlQ2lDb25\
-uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSGQoMZGlzcGxheV9uYW1lGAMgASgJSACIAQESMAoMY2FwYWJpbGl0aWV\
-zGAQgASgLMhouc3ZjLmlhbS52MS5DYXBhYmlsaXR5TGlzdEIPCg1fZGlzcGxheV9uYW1lIk4KGkRpc2FibGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWU\
-YASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiPQoZRW5hYmxlQ2lDb25uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJ\
-lcXVlc3RfaWQYAiABKAkiPQoZRGVsZXRlQ2lDb25uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiHAoaRGVsZXRlQ2l\
-Db25uZWN0aW9uUmVzcG9uc2UiPAoRRW5yb2xBZ2VudFJlcXVlc3QSFwoPZW5yb2xtZW50X3Rva2VuGAEgASgJEg4KBnN5c3RlbRgCIAEoCSJeChJFbnJvbEF\
-nZW50UmVzcG9uc2USFAoMcHJvamVjdF9uYW1lGAEgASgJEg8KB3ZtX25hbWUYAiABKAkSCwoDa2V5GAMgASgJEhQKDGV4cGlyZXNfdW5peBgEIAEoAzKYFgo\
-RQXV0b21hdGlvblNlcnZpY2USZAoPRXhjaGFuZ2VDaVRva2VuEiIuc3ZjLmlhbS52MS5FeGNoYW5nZUNpVG9rZW5SZXF1ZXN0GiMuc3ZjLmlhbS52MS5FeGN\
-oYW5nZUNpVG9rZW5SZXNwb25zZSIIirUYBAgFEAESegoXTGlzdFBlcm1pc3Npb25UZW1wbGF0ZXMSKi5zdmMuaWFtLnYxLkxpc3RQZXJtaXNzaW9uVGVtcGx\
-hdGVzUmVxdWVzdBorLnN2Yy5pYW0udjEuTGlzdFBlcm1pc3Npb25UZW1wbGF0ZXNSZXNwb25zZSIGirUYAggEEmcKFENyZWF0ZVNlcnZpY2VBY2NvdW50Eic\
-uc3ZjLmlhbS52MS5DcmVhdGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgqKtRgGCAYQARgDEnAKE0xpc3RTZXJ\
-2aWNlQWNjb3VudHMSJi5zdmMuaWFtLnYxLkxpc3RTZXJ2aWNlQWNjb3VudHNSZXF1ZXN0Gicuc3ZjLmlhbS52MS5MaXN0U2VydmljZUFjY291bnRzUmVzcG9\
-uc2UiCIq1GAQIBhgDEl8KEUdldFNlcnZpY2VBY2NvdW50EiQuc3ZjLmlhbS52MS5HZXRTZXJ2aWNlQWNjb3VudFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZ\
-pY2VBY2NvdW50IgiKtRgECAYYAxJnChRVcGRhdGVTZXJ2aWNlQWNjb3VudBInLnN2Yy5pYW0udjEuVXBkYXRlU2VydmljZUFjY291bnRSZXF1ZXN0Ghouc3Z\
-jLmlhbS52MS5TZXJ2aWNlQWNjb3VudCIKirUYBggGEAEYAxJpChVEaXNhYmxlU2VydmljZUFjY291bnQSKC5zdmMuaWFtLnYxLkRpc2FibGVTZXJ2aWNlQWN\
-jb3VudFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgqKtRgGCAYQARgDEmcKFEVuYWJsZVNlcnZpY2VBY2NvdW50Eicuc3ZjLmlhbS52MS5\
-FbmFibGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgqKtRgGCAYQARgDEnUKFERlbGV0ZVNlcnZpY2VBY2NvdW5\
-0Eicuc3ZjLmlhbS52MS5EZWxldGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaKC5zdmMuaWFtLnYxLkRlbGV0ZVNlcnZpY2VBY2NvdW50UmVzcG9uc2UiCoq1GAY\
-IBhABGAMSVAoJQ3JlYXRlS2V5Ehwuc3ZjLmlhbS52MS5DcmVhdGVLZXlSZXF1ZXN0Gh0uc3ZjLmlhbS52MS5DcmVhdGVLZXlSZXNwb25zZSIKirUYBggGEAE\
-YBRJUCglSb3RhdGVLZXkSHC5zdmMuaWFtLnYxLlJvdGF0ZUtleVJlcXVlc3QaHS5zdmMuaWFtLnYxLlJvdGF0ZUtleVJlc3BvbnNlIgqKtRgGCAYQARgFEkY\
-KCVJldm9rZUtleRIcLnN2Yy5pYW0udjEuUmV2b2tlS2V5UmVxdWVzdBoPLnN2Yy5pYW0udjEuS2V5IgqKtRgGCAYQARgHEk8KCExpc3RLZXlzEhsuc3ZjLml\
-hbS52MS5MaXN0S2V5c1JlcXVlc3QaHC5zdmMuaWFtLnYxLkxpc3RLZXlzUmVzcG9uc2UiCIq1GAQIBhgHEj4KBkdldEtleRIZLnN2Yy5pYW0udjEuR2V0S2V\
-5UmVxdWVzdBoPLnN2Yy5pYW0udjEuS2V5IgiKtRgECAYYBxJkCg9MaXN0Q3JlZGVudGlhbHMSIi5zdmMuaWFtLnYxLkxpc3RDcmVkZW50aWFsc1JlcXVlc3Q\
-aIy5zdmMuaWFtLnYxLkxpc3RDcmVkZW50aWFsc1Jlc3BvbnNlIgiKtRgECAYYAxJyChNTdGFydENpVmVyaWZpY2F0aW9uEiYuc3ZjLmlhbS52MS5TdGFydEN\
-pVmVyaWZpY2F0aW9uUmVxdWVzdBonLnN2Yy5pYW0udjEuU3RhcnRDaVZlcmlmaWNhdGlvblJlc3BvbnNlIgqKtRgGCAYQARgDEnMKFFN1Ym1pdENpVmVyaWZ\
-pY2F0aW9uEicuc3ZjLmlhbS52MS5TdWJtaXRDaVZlcmlmaWNhdGlvblJlcXVlc3QaKC5zdmMuaWFtLnYxLlN1Ym1pdENpVmVyaWZpY2F0aW9uUmVzcG9uc2U\
-iCIq1GAQIBRABEl8KEUdldENpVmVyaWZpY2F0aW9uEiQuc3ZjLmlhbS52MS5HZXRDaVZlcmlmaWNhdGlvblJlcXVlc3QaGi5zdmMuaWFtLnYxLkNpVmVyaWZ\
-pY2F0aW9uIgiKtRgECAYYAxJwChNMaXN0Q2lWZXJpZmljYXRpb25zEiYuc3ZjLmlhbS52MS5MaXN0Q2lWZXJpZmljYXRpb25zUmVxdWVzdBonLnN2Yy5pYW0\
-udjEuTGlzdENpVmVyaWZpY2F0aW9uc1Jlc3BvbnNlIgiKtRgECAYYAxJnChVBcHByb3ZlQ2lWZXJpZmljYXRpb24SKC5zdmMuaWFtLnYxLkFwcHJvdmVDaVZ\
-lcmlmaWNhdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIKirUYBggGEAEYAxJnChRSZWplY3RDaVZlcmlmaWNhdGlvbhInLnN2Yy5pYW0\
-udjEuUmVqZWN0Q2lWZXJpZmljYXRpb25SZXF1ZXN0Ghouc3ZjLmlhbS52MS5DaVZlcmlmaWNhdGlvbiIKirUYBggGEAEYAxJqChFMaXN0Q2lDb25uZWN0aW9\
-ucxIkLnN2Yy5pYW0udjEuTGlzdENpQ29ubmVjdGlvbnNSZXF1ZXN0GiUuc3ZjLmlhbS52MS5MaXN0Q2lDb25uZWN0aW9uc1Jlc3BvbnNlIgiKtRgECAYYAxJ\
-ZCg9HZXRDaUNvbm5lY3Rpb24SIi5zdmMuaWFtLnYxLkdldENpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIIirUYBAgGGAM\
-SYQoSVXBkYXRlQ2lDb25uZWN0aW9uEiUuc3ZjLmlhbS52MS5VcGRhdGVDaUNvbm5lY3Rpb25SZXF1ZXN0Ghguc3ZjLmlhbS52MS5DaUNvbm5lY3Rpb24iCoq\
-1GAYIBhABGAMSYwoTRGlzYWJsZUNpQ29ubmVjdGlvbhImLnN2Yy5pYW0udjEuRGlzYWJsZUNpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29\
-ubmVjdGlvbiIKirUYBggGEAEYAxJhChJFbmFibGVDaUNvbm5lY3Rpb24SJS5zdmMuaWFtLnYxLkVuYWJsZUNpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWF\
-tLnYxLkNpQ29ubmVjdGlvbiIKirUYBggGEAEYAxJvChJEZWxldGVDaUNvbm5lY3Rpb24SJS5zdmMuaWFtLnYxLkRlbGV0ZUNpQ29ubmVjdGlvblJlcXVlc3Q\
-aJi5zdmMuaWFtLnYxLkRlbGV0ZUNpQ29ubmVjdGlvblJlc3BvbnNlIgqKtRgGCAYQARgDElUKCkVucm9sQWdlbnQSHS5zdmMuaWFtLnYxLkVucm9sQWdlbnR\
-SZXF1ZXN0Gh4uc3ZjLmlhbS52MS5FbnJvbEFnZW50UmVzcG9uc2UiCIq1GAQIBRABYgZwcm90bzM",[file_svc_options_v1_policy]);var SubmitCiVerificationResponseSchema=messageDesc(file_svc_iam_v1_automation,32);var CiVerificationSchema=messageDesc(file_svc_iam_v1_automation,34),CiVerification_State={STATE_UNSPECIFIED:0,AWAITING_PROOF:1,
+SDAoEcnVucxgFIAMoCRonCgVDYXVzZRIMCgRjb2RlGAEgASgJEhAKCHJlZnVzYWxzGAIgASgFGqABCgVDbGFpbRINCgVjbGFpbRgBIAEoCRJCCgpkaWZmZXJ\
+lbmNlGAIgASgOMi4uc3ZjLmlhbS52MS5DaVJlZnVzZWRFeGNoYW5nZS5DbGFpbS5EaWZmZXJlbmNlIkQKCkRpZmZlcmVuY2USGgoWRElGRkVSRU5DRV9VTlN\
+QRUNJRklFRBAAEg0KCURJRkZFUkVOVBABEgsKB01JU1NJTkcQAiJXChhMaXN0Q2lDb25uZWN0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhE\
+KCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImMKGUxpc3RDaUNvbm5lY3Rpb25zUmVzcG9uc2USLQoLY29ubmVjdGlvbnMYASADKAsyGC5\
+zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJgoWR2V0Q2lDb25uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJIps\
+BChlVcGRhdGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIZCgxkaXNwbGF5X25hbWUYAyABKAlIAIgBARI\
+wCgxjYXBhYmlsaXRpZXMYBCABKAsyGi5zdmMuaWFtLnYxLkNhcGFiaWxpdHlMaXN0Qg8KDV9kaXNwbGF5X25hbWUiTgoaRGlzYWJsZUNpQ29ubmVjdGlvblJ\
+lcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCSI9ChlFbmFibGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5\
+hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI9ChlEZWxldGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAE\
+oCSIcChpEZWxldGVDaUNvbm5lY3Rpb25SZXNwb25zZSI8ChFFbnJvbEFnZW50UmVxdWVzdBIXCg9lbnJvbG1lbnRfdG9rZW4YASABKAkSDgoGc3lzdGVtGAI\
+gASgJIl4KEkVucm9sQWdlbnRSZXNwb25zZRIUCgxwcm9qZWN0X25hbWUYASABKAkSDwoHdm1fbmFtZRgCIAEoCRILCgNrZXkYAyABKAkSFAoMZXhwaXJlc19\
+1bml4GAQgASgDMqIWChFBdXRvbWF0aW9uU2VydmljZRJkCg9FeGNoYW5nZUNpVG9rZW4SIi5zdmMuaWFtLnYxLkV4Y2hhbmdlQ2lUb2tlblJlcXVlc3QaIy5\
+zdmMuaWFtLnYxLkV4Y2hhbmdlQ2lUb2tlblJlc3BvbnNlIgiKtRgECAUQARJ6ChdMaXN0UGVybWlzc2lvblRlbXBsYXRlcxIqLnN2Yy5pYW0udjEuTGlzdFB\
+lcm1pc3Npb25UZW1wbGF0ZXNSZXF1ZXN0Gisuc3ZjLmlhbS52MS5MaXN0UGVybWlzc2lvblRlbXBsYXRlc1Jlc3BvbnNlIgaKtRgCCAQSZwoUQ3JlYXRlU2V\
+ydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLkNyZWF0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhA\
+BGAMScgoTTGlzdFNlcnZpY2VBY2NvdW50cxImLnN2Yy5pYW0udjEuTGlzdFNlcnZpY2VBY2NvdW50c1JlcXVlc3QaJy5zdmMuaWFtLnYxLkxpc3RTZXJ2aWN\
+lQWNjb3VudHNSZXNwb25zZSIKirUYBggGGAMgARJfChFHZXRTZXJ2aWNlQWNjb3VudBIkLnN2Yy5pYW0udjEuR2V0U2VydmljZUFjY291bnRSZXF1ZXN0Gho\
+uc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudCIIirUYBAgGGAMSZwoUVXBkYXRlU2VydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLlVwZGF0ZVNlcnZpY2VBY2N\
+vdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMSaQoVRGlzYWJsZVNlcnZpY2VBY2NvdW50Eiguc3ZjLmlhbS52MS5\
+EaXNhYmxlU2VydmljZUFjY291bnRSZXF1ZXN0Ghouc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudCIKirUYBggGEAEYAxJnChRFbmFibGVTZXJ2aWNlQWNjb3V\
+udBInLnN2Yy5pYW0udjEuRW5hYmxlU2VydmljZUFjY291bnRSZXF1ZXN0Ghouc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudCIKirUYBggGEAEYAxJ1ChREZWx\
+ldGVTZXJ2aWNlQWNjb3VudBInLnN2Yy5pYW0udjEuRGVsZXRlU2VydmljZUFjY291bnRSZXF1ZXN0Giguc3ZjLmlhbS52MS5EZWxldGVTZXJ2aWNlQWNjb3V\
+udFJlc3BvbnNlIgqKtRgGCAYQARgDElQKCUNyZWF0ZUtleRIcLnN2Yy5pYW0udjEuQ3JlYXRlS2V5UmVxdWVzdBodLnN2Yy5pYW0udjEuQ3JlYXRlS2V5UmV\
+zcG9uc2UiCoq1GAYIBhABGAUSVAoJUm90YXRlS2V5Ehwuc3ZjLmlhbS52MS5Sb3RhdGVLZXlSZXF1ZXN0Gh0uc3ZjLmlhbS52MS5Sb3RhdGVLZXlSZXNwb25\
+zZSIKirUYBggGEAEYBRJGCglSZXZva2VLZXkSHC5zdmMuaWFtLnYxLlJldm9rZUtleVJlcXVlc3QaDy5zdmMuaWFtLnYxLktleSIKirUYBggGEAEYBxJRCgh\
+MaXN0S2V5cxIbLnN2Yy5pYW0udjEuTGlzdEtleXNSZXF1ZXN0Ghwuc3ZjLmlhbS52MS5MaXN0S2V5c1Jlc3BvbnNlIgqKtRgGCAYYByABEj4KBkdldEtleRI\
+ZLnN2Yy5pYW0udjEuR2V0S2V5UmVxdWVzdBoPLnN2Yy5pYW0udjEuS2V5IgiKtRgECAYYBxJmCg9MaXN0Q3JlZGVudGlhbHMSIi5zdmMuaWFtLnYxLkxpc3R\
+DcmVkZW50aWFsc1JlcXVlc3QaIy5zdmMuaWFtLnYxLkxpc3RDcmVkZW50aWFsc1Jlc3BvbnNlIgqKtRgGCAYYAyABEnIKE1N0YXJ0Q2lWZXJpZmljYXRpb24\
+SJi5zdmMuaWFtLnYxLlN0YXJ0Q2lWZXJpZmljYXRpb25SZXF1ZXN0Gicuc3ZjLmlhbS52MS5TdGFydENpVmVyaWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhA\
+BGAMScwoUU3VibWl0Q2lWZXJpZmljYXRpb24SJy5zdmMuaWFtLnYxLlN1Ym1pdENpVmVyaWZpY2F0aW9uUmVxdWVzdBooLnN2Yy5pYW0udjEuU3VibWl0Q2l\
+WZXJpZmljYXRpb25SZXNwb25zZSIIirUYBAgFEAESXwoRR2V0Q2lWZXJpZmljYXRpb24SJC5zdmMuaWFtLnYxLkdldENpVmVyaWZpY2F0aW9uUmVxdWVzdBo\
+aLnN2Yy5pYW0udjEuQ2lWZXJpZmljYXRpb24iCIq1GAQIBhgDEnIKE0xpc3RDaVZlcmlmaWNhdGlvbnMSJi5zdmMuaWFtLnYxLkxpc3RDaVZlcmlmaWNhdGl\
+vbnNSZXF1ZXN0Gicuc3ZjLmlhbS52MS5MaXN0Q2lWZXJpZmljYXRpb25zUmVzcG9uc2UiCoq1GAYIBhgDIAESZwoVQXBwcm92ZUNpVmVyaWZpY2F0aW9uEig\
+uc3ZjLmlhbS52MS5BcHByb3ZlQ2lWZXJpZmljYXRpb25SZXF1ZXN0Ghguc3ZjLmlhbS52MS5DaUNvbm5lY3Rpb24iCoq1GAYIBhABGAMSZwoUUmVqZWN0Q2l\
+WZXJpZmljYXRpb24SJy5zdmMuaWFtLnYxLlJlamVjdENpVmVyaWZpY2F0aW9uUmVxdWVzdBoaLnN2Yy5pYW0udjEuQ2lWZXJpZmljYXRpb24iCoq1GAYIBhA\
+BGAMSbAoRTGlzdENpQ29ubmVjdGlvbnMSJC5zdmMuaWFtLnYxLkxpc3RDaUNvbm5lY3Rpb25zUmVxdWVzdBolLnN2Yy5pYW0udjEuTGlzdENpQ29ubmVjdGl\
+vbnNSZXNwb25zZSIKirUYBggGGAMgARJZCg9HZXRDaUNvbm5lY3Rpb24SIi5zdmMuaWFtLnYxLkdldENpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnY\
+xLkNpQ29ubmVjdGlvbiIIirUYBAgGGAMSYQoSVXBkYXRlQ2lDb25uZWN0aW9uEiUuc3ZjLmlhbS52MS5VcGRhdGVDaUNvbm5lY3Rpb25SZXF1ZXN0Ghguc3Z\
+jLmlhbS52MS5DaUNvbm5lY3Rpb24iCoq1GAYIBhABGAMSYwoTRGlzYWJsZUNpQ29ubmVjdGlvbhImLnN2Yy5pYW0udjEuRGlzYWJsZUNpQ29ubmVjdGlvblJ\
+lcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIKirUYBggGEAEYAxJhChJFbmFibGVDaUNvbm5lY3Rpb24SJS5zdmMuaWFtLnYxLkVuYWJsZUNpQ29\
+ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIKirUYBggGEAEYAxJvChJEZWxldGVDaUNvbm5lY3Rpb24SJS5zdmMuaWFtLnYxLkR\
+lbGV0ZUNpQ29ubmVjdGlvblJlcXVlc3QaJi5zdmMuaWFtLnYxLkRlbGV0ZUNpQ29ubmVjdGlvblJlc3BvbnNlIgqKtRgGCAYQARgDElUKCkVucm9sQWdlbnQ\
+SHS5zdmMuaWFtLnYxLkVucm9sQWdlbnRSZXF1ZXN0Gh4uc3ZjLmlhbS52MS5FbnJvbEFnZW50UmVzcG9uc2UiCIq1GAQIBRABYgZwcm90bzM",[file_svc_options_v1_policy]);var SubmitCiVerificationResponseSchema=messageDesc(file_svc_iam_v1_automation,32);var CiVerificationSchema=messageDesc(file_svc_iam_v1_automation,34),CiVerification_State={STATE_UNSPECIFIED:0,AWAITING_PROOF:1,
 OBSERVED:2,APPROVED:3,REJECTED:4,EXPIRED:5};var CiConnectionSchema=messageDesc(file_svc_iam_v1_automation,40);var AutomationService=serviceDesc(file_svc_iam_v1_automation,0);function getExtension(message,extension,options){assertExtendee(extension,message);let ufs=filterUnknownFields(message.$unknown,
 extension),[container,field,get]=createExtensionContainer(extension),ctx=makeReadContext(options);for(let uf of ufs)readField(
 container,new BinaryReader(uf.data),field,uf.wireType,ctx);return get()}function setExtension(message,extension,value){var _a;
@@ -2460,8 +2464,8 @@ error}}if(!endStreamReceived)throw new ConnectError("protocol error: missing End
 CgZyZWFzb24YASABKAkSOQoIbWV0YWRhdGEYAiADKAsyJy5zdmMub3B0aW9ucy52MS5FcnJvckluZm8uTWV0YWRhdGFFbnRyeRovCg1NZXRhZGF0YUVudHJ5\
 EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFiBnByb3RvMw"),ErrorInfoSchema=messageDesc(file_svc_options_v1_error,0);var DEFAULT_RETRIES={triesMax:4,retryAfterMsMax:3e4},BACK_OFF_MS_MAX=3e4;function retryWaitMs(error2,tries,rule){if(error2 instanceof
 ConnectError&&isWorthIt(error2,rule))return waitMsOf(error2.metadata.get("retry-after"),tries,rule)}function waitMsOf(retryAfter,tries,rule){
-if(tries>=rule.triesMax)return;let asked=retryAfter===null?void 0:retryAfterMs(retryAfter);if(asked!==void 0)return asked<=
-rule.retryAfterMsMax?asked:void 0;let backOffMs=Math.min(2**(tries-1)*500,BACK_OFF_MS_MAX);return rule.random?backOffMs*
+if(tries>=rule.triesMax)return;let requested=retryAfter===null?void 0:retryAfterMs(retryAfter);if(requested!==void 0)return requested<=
+rule.retryAfterMsMax?requested:void 0;let backOffMs=Math.min(2**(tries-1)*500,BACK_OFF_MS_MAX);return rule.random?backOffMs*
 (1+fraction(rule.random)/5):backOffMs}function retryAfterMs(header){return/^\d{1,9}$/.test(header)?Number(header)*1e3:void 0}
 function reasonOf(error2){if(error2 instanceof ConnectError)return error2.findDetails(ErrorInfoSchema)[0]?.reason}function isWorthIt(error2,{waitsForAbsent}){return isUntrusted(error2)?!1:isUnreached(error2)?waitsForAbsent:error2.code===
 Code.ResourceExhausted&&error2.metadata.has("retry-after")||error2.code===Code.Unavailable||reasonOf(error2)==="IN_PROGR\
@@ -2480,7 +2484,7 @@ code"in cause&&typeof cause.code=="string")return cause.code}function closestNam
 distance??Number.POSITIVE_INFINITY)&&(best={name,distance})}return best&&best.distance<=Math.ceil(given.length/3)?best.name:
 void 0}function editDistance(a,b){let previous=Array.from({length:b.length+1},(_,j)=>j);for(let i=1;i<=a.length;i++){let row=[
 i];for(let j=1;j<=b.length;j++){let replaced=(previous[j-1]??0)+(a[i-1]===b[j-1]?0:1);row.push(Math.min(replaced,(previous[j]??
-0)+1,(row[j-1]??0)+1))}previous=row}return previous[b.length]??0}function beforeDashes(args){let place=args.indexOf("--");return place<0?args:args.slice(0,place)}var import_node_net=require("node:net"),import_ipaddr=__toESM(require_ipaddr(),1);var COPIES=[1,3,5];var BadSetting=class extends Error{phrase;constructor(phrase){let asFunction=typeof phrase=="string"?()=>phrase:phrase;super(
+0)+1,(row[j-1]??0)+1))}previous=row}return previous[b.length]??0}var import_node_net2=require("node:net"),import_ipaddr=__toESM(require_ipaddr(),1);var COPIES=[1,3,5];var BadSetting=class extends Error{phrase;constructor(phrase){let asFunction=typeof phrase=="string"?()=>phrase:phrase;super(
 asFunction(()=>HIDDEN_PART)),this.name="BadSetting",this.phrase=asFunction}},HIDDEN_PART="a part that is not shown";var copies={takes:`one of ${COPIES.join(", ")}`,parse:text2=>{let found=COPIES.find(one=>String(one)===text2);if(found===
 void 0)throw new BadSetting("is not");return found}};var label={takes:"up to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit",parse:text2=>{
 if(!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text2))throw new BadSetting("is not");return text2}},labels={takes:`a comma\
@@ -2488,8 +2492,8 @@ if(!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text2))throw new BadSetting("is not
 takes:"an address and a port, such as 127.0.0.1:8080, [::1]:8080 or 0.0.0.0:8443",parse:text2=>{let match=/^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.
 exec(text2);if(!match)throw new BadSetting("is not");let port=Number(match[3]);if(port>65535)throw new BadSetting("has a\
  port above 65535");let isShort=match[2]===""||match[2]==="localhost",host=match[1]??(isShort?"127.0.0.1":match[2]??"");
-if((0,import_node_net.isIP)(host)===0)throw new BadSetting("names a host: give the address of one of this machine’s inte\
-rfaces");if(match[1]!==void 0&&(0,import_node_net.isIP)(host)!==6)throw new BadSetting("has no IPv6 address in []");return{
+if((0,import_node_net2.isIP)(host)===0)throw new BadSetting("names a host: give the address of one of this machine’s int\
+erfaces");if(match[1]!==void 0&&(0,import_node_net2.isIP)(host)!==6)throw new BadSetting("has no IPv6 address in []");return{
 host,port}}},listenAddressOrOff={takes:`${listenAddress.takes}, or off`,parse:text2=>text2==="off"||text2==="0"?null:listenAddress.
 parse(text2)},origin={takes:"an http or https address without a path, such as https://monitoring.example.com",parse:text2=>{
 let url=parseUrl(text2);if(url.protocol!=="https:"&&url.protocol!=="http:")throw new BadSetting("is not");let rest=url.pathname.
@@ -2607,7 +2611,7 @@ function givenEndpoint({endpoint,environment}){if(endpoint)return parseEndpoint(
 return SVC_ENDPOINT?parseEndpoint("SVC_ENDPOINT",SVC_ENDPOINT):void 0}function notKnownWhere(){return new UsageError("Th\
 e address of the service is not set","Set --endpoint or SVC_ENDPOINT, for example https://monitoring.example.com")}function parseEndpoint(what,text2){
 let endpoint;try{endpoint=origin.parse(text2)}catch(error2){throw!(error2 instanceof BadSetting)&&!(error2 instanceof TypeError)?
-error2:new UsageError(`${what} must be ${origin.takes}, not ${JSON.stringify(shownUrl(text2))}`)}if(isConfidential(new URL(
+error2:new UsageError(`${what} must be ${origin.takes}, not ${JSON.stringify(redactedUrl(text2))}`)}if(isConfidential(new URL(
 endpoint)))return endpoint;throw new UsageError(`${what} uses plain HTTP, so the credential could be read on the network`,
 "Use HTTPS. Plain HTTP is accepted only for this machine")}var HEADER_SAFE=/^[\x21-\x7e]+$/;function checkedKey({SVC_API_KEY:key=""}){
 let isOurs=key.startsWith("svc_");if(HEADER_SAFE.test(key)&&(!isOurs||parseKey(key)))return key;throw new Fault("SVC_API\
@@ -2885,8 +2889,7 @@ overlap"};function flagHint(field,options,input){let last=field.slice(field.last
 some(one=>one.name==="all-vms")?input.isOn("all-vms")?void 0:"Set --all-vms, or --vm NAME":`Set --${name}${choices?` to ${anyOf(
 choices)}`:""}`}function anyOf(choices){let last=choices.at(-1)??"";return choices.length===1?last:`${choices.slice(0,-1).
 join(", ")} or ${last}`}var import_node_child_process=require("node:child_process"),import_node_events=require("node:events"),import_node_os=require("node:os"),
-import_promises=require("node:readline/promises"),import_consumers=require("node:stream/consumers");var systemClock={now:()=>Date.now(),elapsed:()=>performance.now(),wakeAfter(delayMs,wake){let timer=setTimeout(wake,Math.
-max(0,Math.min(delayMs,2147483647)));return()=>clearTimeout(timer)}};function processPorts(){let isInteractive=process.stdin.isTTY===!0&&process.stderr.isTTY===!0;return{clock:systemClock,random:systemRandom,
+import_promises=require("node:readline/promises"),import_consumers=require("node:stream/consumers");function processPorts(){let isInteractive=process.stdin.isTTY===!0&&process.stderr.isTTY===!0;return{clock:systemClock,random:systemRandom,
 homeFolder:(0,import_node_os.homedir)(),isInteractive,readInput:()=>(0,import_consumers.text)(process.stdin),ask,openBrowser,
 runChild:child=>runChild(child,isInteractive)}}async function ask(prompt){let lines=(0,import_promises.createInterface)(
 {input:process.stdin,output:process.stderr}),ended=(0,import_node_events.once)(lines,"close").then(()=>"");try{return await Promise.
@@ -2934,11 +2937,11 @@ ${lines.join(`
 `)}
 ${more}
 "svc help ${name} <action>" lists its options.
-`}function usageOf(command,{positionals=[],takesCommand=!1}){let places=positionals.map(({name,optional,multiple})=>{let shown=multiple?
-`${name}...`:name;return optional?`[${shown}]`:shown});return["svc",command,...places,...takesCommand?["[-- command…]"]:
-[]].join(" ")}function actionHelp(command,action){let options=[...action.options??[],...sharedOptions],heads=options.map(
-({name,takes})=>`--${name}${takes?` ${takes}`:""}`),width=Math.max(...heads.map(head=>head.length)),lines=options.map(({
-help,choices,multiple},i)=>{let facts2=[help,choices&&`one of ${choices.join(", ")}`,multiple&&"may be repeated"];return`\
+`}function usageOf(command,{positionals=[],takesCommand=!1}){let places=positionals.map(({name,optional,multiple})=>{let displayed2=multiple?
+`${name}...`:name;return optional?`[${displayed2}]`:displayed2});return["svc",command,...places,...takesCommand?["[-- co\
+mmand…]"]:[]].join(" ")}function actionHelp(command,action){let options=[...action.options??[],...sharedOptions],heads=options.
+map(({name,takes})=>`--${name}${takes?` ${takes}`:""}`),width=Math.max(...heads.map(head=>head.length)),lines=options.map(
+({help,choices,multiple},i)=>{let facts2=[help,choices&&`one of ${choices.join(", ")}`,multiple&&"may be repeated"];return`\
   ${(heads[i]??"").padEnd(width)}  ${facts2.filter(Boolean).join("; ")}`}),notes=action.notes?`
 ${action.notes.trim()}
 `:"";return`${`Usage: ${usageOf(command,action)} [flags]`}
@@ -2947,14 +2950,14 @@ ${action.summary}.
 
 ${lines.join(`
 `)}
-${notes}`}function tableLines(columns,rows){let widths=columns.map(({title},i)=>Math.max(title.length,...rows.map(row=>(row[i]??"").
-length))),line=cells=>columns.map(({align},i)=>{let[cell="",width=0]=[cells[i],widths[i]];return align==="right"?cell.padStart(
-width):cell.padEnd(width)}).join("  ").trimEnd();return[line(columns.map(({title})=>title)),...rows.map(line)]}function table(columns,rows,none){if(rows.length===0)return`${none}
-`;let titled=columns.map(column=>typeof column=="string"?{title:column}:column);return`${tableLines(titled,rows.map(row=>row.
+${notes}`}function tableLines(columns,rows2){let widths=columns.map(({title},i)=>Math.max(title.length,...rows2.map(row=>(row[i]??
+"").length))),line=cells=>columns.map(({align},i)=>{let[cell="",width=0]=[cells[i],widths[i]];return align==="right"?cell.
+padStart(width):cell.padEnd(width)}).join("  ").trimEnd();return[line(columns.map(({title})=>title)),...rows2.map(line)]}function table(columns,rows2,none){if(rows2.length===0)return`${none}
+`;let titled=columns.map(column=>typeof column=="string"?{title:column}:column);return`${tableLines(titled,rows2.map(row=>row.
 map(printable))).join(`
 `)}
-`}function facts(pairs){let shown=pairs.filter(([,value])=>value!==""),width=Math.max(0,...shown.map(([name])=>name.length));
-return shown.map(([name,value])=>`${name.padEnd(width)}  ${printable(value)}
+`}function facts(pairs){let displayed2=pairs.filter(([,value])=>value!==""),width=Math.max(0,...displayed2.map(([name])=>name.
+length));return displayed2.map(([name,value])=>`${name.padEnd(width)}  ${printable(value)}
 `).join("")}function json(value){return`${JSON.stringify(value,null,2)}
 `}function messageJson(schema,message){return toJson(schema,message,{alwaysEmitImplicit:!0})}function printMessage({json:isJson,
 print},schema,message,text2){return print(isJson?json(messageJson(schema,create(schema,message))):text2()),0}function localTime(unixSeconds){
@@ -2995,26 +2998,26 @@ VzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSIgoEcm9sZRgDIAEoDjIULnN2Yy5wcm
 QSDwoHdm1fbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhIKCmRhdGFjZW50ZXIYAyABKAkihAEKD0Vucm9sVm1SZXNwb25zZRIPCgd2bV9uYW1lGA\
 EgASgJEhcKD2Vucm9sbWVudF90b2tlbhgCIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAMgASgIEhQKDGV4cGlyZXNfdW5peBgEIAEoAxIXCg9pbnN0YWxsX2\
 NvbW1hbmQYBSABKAkiNwoQVW5lbnJvbFZtUmVxdWVzdBIPCgd2bV9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiEwoRVW5lbnJvbFZtUmVzcG9uc2\
-UqPwoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASCgoGVklFV0VSEAESCgoGRURJVE9SEAISCQoFT1dORVIQAzL+DAoOUHJvamVjdFNlcnZpY2USSwoHR2\
+UqPwoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASCgoGVklFV0VSEAESCgoGRURJVE9SEAISCQoFT1dORVIQAzKEDQoOUHJvamVjdFNlcnZpY2USSwoHR2\
 V0U2VsZhIeLnN2Yy5wcm9qZWN0LnYxLkdldFNlbGZSZXF1ZXN0GhYuc3ZjLnByb2plY3QudjEuUGVyc29uIgiKtRgECAYYBhJeCg5HZXRTZXJ2aWNlSW5mbx\
 IlLnN2Yy5wcm9qZWN0LnYxLkdldFNlcnZpY2VJbmZvUmVxdWVzdBobLnN2Yy5wcm9qZWN0LnYxLlNlcnZpY2VJbmZvIgiKtRgECAYYBhJ0ChFTaWduT3V0RX\
 Zlcnl3aGVyZRIoLnN2Yy5wcm9qZWN0LnYxLlNpZ25PdXRFdmVyeXdoZXJlUmVxdWVzdBopLnN2Yy5wcm9qZWN0LnYxLlNpZ25PdXRFdmVyeXdoZXJlUmVzcG\
 9uc2UiCoq1GAYIBhABGAYSYwoMTGlzdFNlc3Npb25zEiMuc3ZjLnByb2plY3QudjEuTGlzdFNlc3Npb25zUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLkxpc3\
 RTZXNzaW9uc1Jlc3BvbnNlIgiKtRgECAYYBhJfCgpFbmRTZXNzaW9uEiEuc3ZjLnByb2plY3QudjEuRW5kU2Vzc2lvblJlcXVlc3QaIi5zdmMucHJvamVjdC\
-52MS5FbmRTZXNzaW9uUmVzcG9uc2UiCoq1GAYIBhABGAYSYwoMTGlzdFByb2plY3RzEiMuc3ZjLnByb2plY3QudjEuTGlzdFByb2plY3RzUmVxdWVzdBokLn\
-N2Yy5wcm9qZWN0LnYxLkxpc3RQcm9qZWN0c1Jlc3BvbnNlIgiKtRgECAYYBhJaCg1DcmVhdGVQcm9qZWN0EiQuc3ZjLnByb2plY3QudjEuQ3JlYXRlUHJvam\
-VjdFJlcXVlc3QaFy5zdmMucHJvamVjdC52MS5Qcm9qZWN0IgqKtRgGCAYQARgGElIKCkdldFByb2plY3QSIS5zdmMucHJvamVjdC52MS5HZXRQcm9qZWN0Um\
-VxdWVzdBoXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QiCIq1GAQIBhgBEloKDVVwZGF0ZVByb2plY3QSJC5zdmMucHJvamVjdC52MS5VcGRhdGVQcm9qZWN0Um\
-VxdWVzdBoXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QiCoq1GAYIBhABGAMSYAoLTGlzdE1lbWJlcnMSIi5zdmMucHJvamVjdC52MS5MaXN0TWVtYmVyc1JlcX\
-Vlc3QaIy5zdmMucHJvamVjdC52MS5MaXN0TWVtYmVyc1Jlc3BvbnNlIgiKtRgECAYYARJlCgxJbnZpdGVNZW1iZXISIy5zdmMucHJvamVjdC52MS5JbnZpdG\
-VNZW1iZXJSZXF1ZXN0GiQuc3ZjLnByb2plY3QudjEuSW52aXRlTWVtYmVyUmVzcG9uc2UiCoq1GAYIBhABGAMSbAoPTGlzdEludml0YXRpb25zEiYuc3ZjLn\
-Byb2plY3QudjEuTGlzdEludml0YXRpb25zUmVxdWVzdBonLnN2Yy5wcm9qZWN0LnYxLkxpc3RJbnZpdGF0aW9uc1Jlc3BvbnNlIgiKtRgECAYYAxJjChBSZX\
-Zva2VJbnZpdGF0aW9uEicuc3ZjLnByb2plY3QudjEuUmV2b2tlSW52aXRhdGlvblJlcXVlc3QaGi5zdmMucHJvamVjdC52MS5JbnZpdGF0aW9uIgqKtRgGCA\
-YQARgDEmUKDFJlbW92ZU1lbWJlchIjLnN2Yy5wcm9qZWN0LnYxLlJlbW92ZU1lbWJlclJlcXVlc3QaJC5zdmMucHJvamVjdC52MS5SZW1vdmVNZW1iZXJSZX\
-Nwb25zZSIKirUYBggGEAEYBxJZCg1TZXRNZW1iZXJSb2xlEiQuc3ZjLnByb2plY3QudjEuU2V0TWVtYmVyUm9sZVJlcXVlc3QaFi5zdmMucHJvamVjdC52MS\
-5NZW1iZXIiCoq1GAYIBhABGAMSVgoHRW5yb2xWbRIeLnN2Yy5wcm9qZWN0LnYxLkVucm9sVm1SZXF1ZXN0Gh8uc3ZjLnByb2plY3QudjEuRW5yb2xWbVJlc3\
-BvbnNlIgqKtRgGCAYQARgCElwKCVVuZW5yb2xWbRIgLnN2Yy5wcm9qZWN0LnYxLlVuZW5yb2xWbVJlcXVlc3QaIS5zdmMucHJvamVjdC52MS5VbmVucm9sVm\
-1SZXNwb25zZSIKirUYBggGEAEYAmIGcHJvdG8z",[file_svc_options_v1_policy]);var Invitation_State={STATE_UNSPECIFIED:0,PENDING:1,ACCEPTED:2,REVOKED:3,EXPIRED:4};var ProjectService=serviceDesc(file_svc_project_v1_project,0);var file_svc_monitoring_v1_delivery=fileDesc("CiBzdmMvbW9uaXRvcmluZy92MS9kZWxpdmVyeS5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEiyA\
+52MS5FbmRTZXNzaW9uUmVzcG9uc2UiCoq1GAYIBhABGAYSZQoMTGlzdFByb2plY3RzEiMuc3ZjLnByb2plY3QudjEuTGlzdFByb2plY3RzUmVxdWVzdBokLn\
+N2Yy5wcm9qZWN0LnYxLkxpc3RQcm9qZWN0c1Jlc3BvbnNlIgqKtRgGCAYYBiABEloKDUNyZWF0ZVByb2plY3QSJC5zdmMucHJvamVjdC52MS5DcmVhdGVQcm\
+9qZWN0UmVxdWVzdBoXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QiCoq1GAYIBhABGAYSUgoKR2V0UHJvamVjdBIhLnN2Yy5wcm9qZWN0LnYxLkdldFByb2plY3\
+RSZXF1ZXN0Ghcuc3ZjLnByb2plY3QudjEuUHJvamVjdCIIirUYBAgGGAESWgoNVXBkYXRlUHJvamVjdBIkLnN2Yy5wcm9qZWN0LnYxLlVwZGF0ZVByb2plY3\
+RSZXF1ZXN0Ghcuc3ZjLnByb2plY3QudjEuUHJvamVjdCIKirUYBggGEAEYAxJiCgtMaXN0TWVtYmVycxIiLnN2Yy5wcm9qZWN0LnYxLkxpc3RNZW1iZXJzUm\
+VxdWVzdBojLnN2Yy5wcm9qZWN0LnYxLkxpc3RNZW1iZXJzUmVzcG9uc2UiCoq1GAYIBhgBIAESZQoMSW52aXRlTWVtYmVyEiMuc3ZjLnByb2plY3QudjEuSW\
+52aXRlTWVtYmVyUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLkludml0ZU1lbWJlclJlc3BvbnNlIgqKtRgGCAYQARgDEm4KD0xpc3RJbnZpdGF0aW9ucxImLn\
+N2Yy5wcm9qZWN0LnYxLkxpc3RJbnZpdGF0aW9uc1JlcXVlc3QaJy5zdmMucHJvamVjdC52MS5MaXN0SW52aXRhdGlvbnNSZXNwb25zZSIKirUYBggGGAMgAR\
+JjChBSZXZva2VJbnZpdGF0aW9uEicuc3ZjLnByb2plY3QudjEuUmV2b2tlSW52aXRhdGlvblJlcXVlc3QaGi5zdmMucHJvamVjdC52MS5JbnZpdGF0aW9uIg\
+qKtRgGCAYQARgDEmUKDFJlbW92ZU1lbWJlchIjLnN2Yy5wcm9qZWN0LnYxLlJlbW92ZU1lbWJlclJlcXVlc3QaJC5zdmMucHJvamVjdC52MS5SZW1vdmVNZW\
+1iZXJSZXNwb25zZSIKirUYBggGEAEYBxJZCg1TZXRNZW1iZXJSb2xlEiQuc3ZjLnByb2plY3QudjEuU2V0TWVtYmVyUm9sZVJlcXVlc3QaFi5zdmMucHJvam\
+VjdC52MS5NZW1iZXIiCoq1GAYIBhABGAMSVgoHRW5yb2xWbRIeLnN2Yy5wcm9qZWN0LnYxLkVucm9sVm1SZXF1ZXN0Gh8uc3ZjLnByb2plY3QudjEuRW5yb2\
+xWbVJlc3BvbnNlIgqKtRgGCAYQARgCElwKCVVuZW5yb2xWbRIgLnN2Yy5wcm9qZWN0LnYxLlVuZW5yb2xWbVJlcXVlc3QaIS5zdmMucHJvamVjdC52MS5Vbm\
+Vucm9sVm1SZXNwb25zZSIKirUYBggGEAEYAmIGcHJvdG8z",[file_svc_options_v1_policy]);var Invitation_State={STATE_UNSPECIFIED:0,PENDING:1,ACCEPTED:2,REVOKED:3,EXPIRED:4};var ProjectService=serviceDesc(file_svc_project_v1_project,0);var file_svc_monitoring_v1_delivery=fileDesc("CiBzdmMvbW9uaXRvcmluZy92MS9kZWxpdmVyeS5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEiyA\
 wKCERlbGl2ZXJ5EgwKBG5hbWUYASABKAkSFQoNaW5jaWRlbnRfbmFtZRgCIAEoCRIYChBkZXN0aW5hdGlvbl9uYW1lGAMgASgJEjAKBWV2ZW50GAQgASgOMi\
 Euc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuRXZlbnQSMAoFc3RhdGUYBSABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZRIOCgZyZW\
 Fzb24YBiABKAkSNQoIYXR0ZW1wdHMYByADKAsyIy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5BdHRlbXB0Eh4KEW5leHRfYXR0ZW1wdF91bml4GAggAS\
@@ -3190,14 +3193,14 @@ RGVzY3JpcHRvcnNSZXNwb25zZRI4CgtkZXNjcmlwdG9ycxgBIAMoCzIjLnN2Yy5tb25pdG9yaW5nLnYx
 Y3JpcHRvchIRCgltZXRyaWNfaWQYASABKAkSDAoEdW5pdBgCIAEoCRIOCgZzb3VyY2UYAyABKAkSEwoLcHJvbXFsX25hbWUYBCABKAkSEgoKbGltaXRhdGlv\
 bhgFIAEoCRIQCghleHBhbmRlZBgGIAEoCCIvChdHZXRQcm9qZWN0TGltaXRzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkiSwoYR2V0UHJvamVjdExp\
 bWl0c1Jlc3BvbnNlEi8KBmxpbWl0cxgBIAMoCzIfLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RMaW1pdCJqCgxQcm9qZWN0TGltaXQSDAoEbmFtZRgBIAEo\
-CRINCgVsaW1pdBgCIAEoAxIRCgR1c2VkGAMgASgDSACIAQESDAoEdW5pdBgEIAEoCRITCgtkZXNjcmlwdGlvbhgFIAEoCUIHCgVfdXNlZDLhBAoRTW9uaXRv\
-cmluZ1NlcnZpY2USdgoRUXVlcnlWTU1vbml0b3JpbmcSKy5zdmMubW9uaXRvcmluZy52MS5RdWVyeVZNTW9uaXRvcmluZ1JlcXVlc3QaLC5zdmMubW9uaXRv\
-cmluZy52MS5RdWVyeVZNTW9uaXRvcmluZ1Jlc3BvbnNlIgaKtRgCCAEScwoQTGlzdFZNTW9uaXRvcmluZxIqLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RWTU1v\
-bml0b3JpbmdSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuTGlzdFZNTW9uaXRvcmluZ1Jlc3BvbnNlIgaKtRgCCAESZQoPR2V0Vk1Nb25pdG9yaW5nEiku\
-c3ZjLm1vbml0b3JpbmcudjEuR2V0Vk1Nb25pdG9yaW5nUmVxdWVzdBofLnN2Yy5tb25pdG9yaW5nLnYxLlZNTW9uaXRvcmluZyIGirUYAggBEoIBChVMaXN0\
-TWV0cmljRGVzY3JpcHRvcnMSLy5zdmMubW9uaXRvcmluZy52MS5MaXN0TWV0cmljRGVzY3JpcHRvcnNSZXF1ZXN0GjAuc3ZjLm1vbml0b3JpbmcudjEuTGlz\
-dE1ldHJpY0Rlc2NyaXB0b3JzUmVzcG9uc2UiBoq1GAIIARJzChBHZXRQcm9qZWN0TGltaXRzEiouc3ZjLm1vbml0b3JpbmcudjEuR2V0UHJvamVjdExpbWl0\
-c1JlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5HZXRQcm9qZWN0TGltaXRzUmVzcG9uc2UiBoq1GAIIAWIGcHJvdG8z",[file_svc_options_v1_policy]);var MonitoringService=serviceDesc(file_svc_monitoring_v1_monitoring,0);var file_svc_monitoring_v1_alert=fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEirgIKF1ByZ\
+CRINCgVsaW1pdBgCIAEoAxIRCgR1c2VkGAMgASgDSACIAQESDAoEdW5pdBgEIAEoCRITCgtkZXNjcmlwdGlvbhgFIAEoCUIHCgVfdXNlZDLlBAoRTW9uaXRv\
+cmluZ1NlcnZpY2USeAoRUXVlcnlWTU1vbml0b3JpbmcSKy5zdmMubW9uaXRvcmluZy52MS5RdWVyeVZNTW9uaXRvcmluZ1JlcXVlc3QaLC5zdmMubW9uaXRv\
+cmluZy52MS5RdWVyeVZNTW9uaXRvcmluZ1Jlc3BvbnNlIgiKtRgECAEgARJ1ChBMaXN0Vk1Nb25pdG9yaW5nEiouc3ZjLm1vbml0b3JpbmcudjEuTGlzdFZN\
+TW9uaXRvcmluZ1JlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5MaXN0Vk1Nb25pdG9yaW5nUmVzcG9uc2UiCIq1GAQIASABEmUKD0dldFZNTW9uaXRvcmlu\
+ZxIpLnN2Yy5tb25pdG9yaW5nLnYxLkdldFZNTW9uaXRvcmluZ1JlcXVlc3QaHy5zdmMubW9uaXRvcmluZy52MS5WTU1vbml0b3JpbmciBoq1GAIIARKCAQoV\
+TGlzdE1ldHJpY0Rlc2NyaXB0b3JzEi8uc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1ldHJpY0Rlc2NyaXB0b3JzUmVxdWVzdBowLnN2Yy5tb25pdG9yaW5nLnYx\
+Lkxpc3RNZXRyaWNEZXNjcmlwdG9yc1Jlc3BvbnNlIgaKtRgCCAEScwoQR2V0UHJvamVjdExpbWl0cxIqLnN2Yy5tb25pdG9yaW5nLnYxLkdldFByb2plY3RM\
+aW1pdHNSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuR2V0UHJvamVjdExpbWl0c1Jlc3BvbnNlIgaKtRgCCAFiBnByb3RvMw",[file_svc_options_v1_policy]);var MonitoringService=serviceDesc(file_svc_monitoring_v1_monitoring,0);var file_svc_monitoring_v1_alert=fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEirgIKF1ByZ\
 XZpZXdBbGVydFJ1bGVSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIuCgRzcGVjGAIgASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlY\
 xIXCg9oaXN0b3J5X3NlY29uZHMYAyABKAUSFQoNdHJhY2Vfdm1fbmFtZRgEIAEoCRJRCgx0cmFjZV9sYWJlbHMYBSADKAsyOy5zdmMubW9uaXRvcmluZy52M\
 S5QcmV2aWV3QWxlcnRSdWxlUmVxdWVzdC5UcmFjZUxhYmVsc0VudHJ5EhYKDndpdGhfaW5zdGFuY2VzGAYgASgIGjIKEFRyYWNlTGFiZWxzRW50cnkSCwoDa\
@@ -3256,67 +3259,67 @@ WxlcnRSdWxlVGVtcGxhdGVzUmVzcG9uc2USNwoJdGVtcGxhdGVzGAEgAygLMiQuc3ZjLm1vbml0b3Jpb
 nRSdWxlVGVtcGxhdGUSEwoLdGVtcGxhdGVfaWQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSLgoEc3BlYxgDIAEoCzIgLnN2Yy5tb25pdG9yaW5nLnYxL\
 kFsZXJ0UnVsZVNwZWMiUQoSTGlzdE5vdGljZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlb\
 hgDIAEoCSJaChNMaXN0Tm90aWNlc1Jlc3BvbnNlEioKB25vdGljZXMYASADKAsyGS5zdmMubW9uaXRvcmluZy52MS5Ob3RpY2USFwoPbmV4dF9wYWdlX3Rva\
-2VuGAIgASgJIsMCCgZOb3RpY2USDAoEbmFtZRgBIAEoCRIsCgRraW5kGAIgASgOMh4uc3ZjLm1vbml0b3JpbmcudjEuTm90aWNlLktpbmQSFAoMc3ViamVjd\
-F9uYW1lGAMgASgJEgwKBHRleHQYBCABKAkSEwoLcmFpc2VkX3VuaXgYBSABKAMSFwoKZW5kZWRfdW5peBgGIAEoA0gAiAEBIpsBCgRLaW5kEhQKEEtJTkRfV\
+2VuGAIgASgJItkCCgZOb3RpY2USDAoEbmFtZRgBIAEoCRIsCgRraW5kGAIgASgOMh4uc3ZjLm1vbml0b3JpbmcudjEuTm90aWNlLktpbmQSFAoMc3ViamVjd\
+F9uYW1lGAMgASgJEgwKBHRleHQYBCABKAkSEwoLcmFpc2VkX3VuaXgYBSABKAMSFwoKZW5kZWRfdW5peBgGIAEoA0gAiAEBIrEBCgRLaW5kEhQKEEtJTkRfV\
 U5TUEVDSUZJRUQQABISCg5JTlNUQU5DRV9MSU1JVBABEhYKEkRFU1RJTkFUSU9OX1BBVVNFRBACEhUKEVJFQ0lQSUVOVF9CT1VOQ0VEEAMSEgoOQUNDRVNTX\
-0NIQU5HRUQQBBIUChBSRUFESU5HU19SRUZVU0VEEAUSEAoMVk1fQ09OVEVTVEVEEAZCDQoLX2VuZGVkX3VuaXgiMQoZR2V0UHJvamVjdE92ZXJ2aWV3UmVxd\
-WVzdBIUCgxwcm9qZWN0X25hbWUYASABKAki9AgKD1Byb2plY3RPdmVydmlldxIUCgxjb3VudGVkX3VuaXgYASABKAMSOAoDdm1zGAIgASgLMisuc3ZjLm1vb\
-ml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LlZNQ291bnRzEkUKCXRlbGVtZXRyeRgDIAEoCzIyLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlld\
-y5UZWxlbWV0cnlDb3VudHMSRAoJaW5jaWRlbnRzGAQgASgLMjEuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LkluY2lkZW50Q291bnRzEjwKB\
-XJ1bGVzGAUgASgLMi0uc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LlJ1bGVDb3VudHMSRQoKZGVsaXZlcmllcxgGIAEoCzIxLnN2Yy5tb25pd\
-G9yaW5nLnYxLlByb2plY3RPdmVydmlldy5EZWxpdmVyeUNvdW50cxIvCgZsaW1pdHMYByADKAsyHy5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0TGltaXQSQ\
-goLZGF0YWNlbnRlcnMYCCADKAsyLS5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuRGF0YWNlbnRlchorCghWTUNvdW50cxINCgV0b3RhbBgBI\
-AEoAxIQCghleHBhbmRlZBgCIAEoAxpMCg9UZWxlbWV0cnlDb3VudHMSDAoEbGl2ZRgBIAEoAxINCgVzdGFsZRgCIAEoAxINCgVuZXZlchgDIAEoAxINCgVlc\
-nJvchgEIAEoAxqLAQoOSW5jaWRlbnRDb3VudHMSDgoGZmlyaW5nGAEgASgDEhEKCWF0dGVudGlvbhgCIAEoAxIUCgxhY2tub3dsZWRnZWQYAyABKAMSDwoHc\
-25vb3plZBgEIAEoAxIQCghjcml0aWNhbBgFIAEoAxIPCgd3YXJuaW5nGAYgASgDEgwKBGluZm8YByABKAMaTgoKUnVsZUNvdW50cxIPCgdhcHBsaWVkGAEgA\
-SgDEg8KB3BlbmRpbmcYAiABKAMSDgoGZmFpbGVkGAMgASgDEg4KBnBhdXNlZBgEIAEoAxpmCg5EZWxpdmVyeUNvdW50cxIRCgl1bmRlcl93YXkYASABKAMSD\
-AoEc2VudBgCIAEoAxISCgpzdXBwcmVzc2VkGAMgASgDEg8KB2V4cGlyZWQYBCABKAMSDgoGZmFpbGVkGAUgASgDGsgBCgpEYXRhY2VudGVyEgwKBG5hbWUYA\
-SABKAkSQgoFc3RhdGUYAiABKA4yMy5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuRGF0YWNlbnRlci5TdGF0ZRIXCgpzaW5jZV91bml4GAMgA\
-SgDSACIAQESCwoDdm1zGAQgASgDIjMKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCAoETElWRRABEgkKBVNUQUxFEAJCDQoLX3NpbmNlX3VuaXgys\
-R0KDEFsZXJ0U2VydmljZRJ1ChBQcmV2aWV3QWxlcnRSdWxlEiouc3ZjLm1vbml0b3JpbmcudjEuUHJldmlld0FsZXJ0UnVsZVJlcXVlc3QaKy5zdmMubW9ua\
-XRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UiCIq1GAQIASABEnIKD1JlcGxheUFsZXJ0UnVsZRIpLnN2Yy5tb25pdG9yaW5nLnYxLlJlcGxhe\
-UFsZXJ0UnVsZVJlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5SZXBsYXlBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgBIAESbAoNU2F2ZUFsZXJ0UnVsZRInL\
-nN2Yy5tb25pdG9yaW5nLnYxLlNhdmVBbGVydFJ1bGVSZXF1ZXN0Giguc3ZjLm1vbml0b3JpbmcudjEuU2F2ZUFsZXJ0UnVsZVJlc3BvbnNlIgiKtRgECAIQA\
-RJcCgxHZXRBbGVydFJ1bGUSJi5zdmMubW9uaXRvcmluZy52MS5HZXRBbGVydFJ1bGVSZXF1ZXN0Ghwuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlIgaKt\
-RgCCAESbQoOTGlzdEFsZXJ0UnVsZXMSKC5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRSdWxlc1JlcXVlc3QaKS5zdmMubW9uaXRvcmluZy52MS5MaXN0Q\
-WxlcnRSdWxlc1Jlc3BvbnNlIgaKtRgCCAEScgoPRGVsZXRlQWxlcnRSdWxlEikuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlQWxlcnRSdWxlUmVxdWVzdBoqL\
-nN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZUFsZXJ0UnVsZVJlc3BvbnNlIgiKtRgECAIQARKFAQoWTGlzdEFsZXJ0UnVsZVRlbXBsYXRlcxIwLnN2Yy5tb25pd\
-G9yaW5nLnYxLkxpc3RBbGVydFJ1bGVUZW1wbGF0ZXNSZXF1ZXN0GjEuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZVRlbXBsYXRlc1Jlc3BvbnNlI\
-gaKtRgCCAESeQoSTGlzdEFsZXJ0SW5zdGFuY2VzEiwuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0SW5zdGFuY2VzUmVxdWVzdBotLnN2Yy5tb25pdG9ya\
-W5nLnYxLkxpc3RBbGVydEluc3RhbmNlc1Jlc3BvbnNlIgaKtRgCCAESaAoQR2V0QWxlcnRJbnN0YW5jZRIqLnN2Yy5tb25pdG9yaW5nLnYxLkdldEFsZXJ0S\
-W5zdGFuY2VSZXF1ZXN0GiAuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZSIGirUYAggBEn8KFEV4cGxhaW5BbGVydEluc3RhbmNlEi4uc3ZjLm1vb\
-ml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXF1ZXN0Gi8uc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXNwb25zZSIGi\
-rUYAggBEmoKDUxpc3RJbmNpZGVudHMSJy5zdmMubW9uaXRvcmluZy52MS5MaXN0SW5jaWRlbnRzUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RJb\
-mNpZGVudHNSZXNwb25zZSIGirUYAggBElkKC0dldEluY2lkZW50EiUuc3ZjLm1vbml0b3JpbmcudjEuR2V0SW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b\
-3JpbmcudjEuSW5jaWRlbnQiBoq1GAIIARJwCg9FeHBsYWluSW5jaWRlbnQSKS5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluSW5jaWRlbnRSZXF1ZXN0Giouc\
-3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVzcG9uc2UiBoq1GAIIARJtChNBY2tub3dsZWRnZUluY2lkZW50Ei0uc3ZjLm1vbml0b3Jpbmcud\
-jEuQWNrbm93bGVkZ2VJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIKirUYBggGEAEYAhJjCg5Tbm9vemVJbmNpZGVudBIoL\
-nN2Yy5tb25pdG9yaW5nLnYxLlNub296ZUluY2lkZW50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgqKtRgGCAYQARgCEmcKEFVuc25vb\
-3plSW5jaWRlbnQSKi5zdmMubW9uaXRvcmluZy52MS5VbnNub296ZUluY2lkZW50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgqKtRgGC\
-AYQARgCEoMBChRBY2tub3dsZWRnZUluY2lkZW50cxIuLnN2Yy5tb25pdG9yaW5nLnYxLkFja25vd2xlZGdlSW5jaWRlbnRzUmVxdWVzdBovLnN2Yy5tb25pd\
-G9yaW5nLnYxLkFja25vd2xlZGdlSW5jaWRlbnRzUmVzcG9uc2UiCoq1GAYIBhABGAISdAoPU25vb3plSW5jaWRlbnRzEikuc3ZjLm1vbml0b3JpbmcudjEuU\
-25vb3plSW5jaWRlbnRzUmVxdWVzdBoqLnN2Yy5tb25pdG9yaW5nLnYxLlNub296ZUluY2lkZW50c1Jlc3BvbnNlIgqKtRgGCAYQARgCEm8KDldhdGNoSW5ja\
-WRlbnRzEiguc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXNwb25zZ\
-SIGirUYAggBMAESeAoRQ3JlYXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvc\
-mluZy52MS5DcmVhdGVEZXN0aW5hdGlvblJlc3BvbnNlIgiKtRgECAIQARJiCg5HZXREZXN0aW5hdGlvbhIoLnN2Yy5tb25pdG9yaW5nLnYxLkdldERlc3Rpb\
-mF0aW9uUmVxdWVzdBoeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIgaKtRgCCAIScwoQTGlzdERlc3RpbmF0aW9ucxIqLnN2Yy5tb25pdG9yaW5nL\
-nYxLkxpc3REZXN0aW5hdGlvbnNSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlc3RpbmF0aW9uc1Jlc3BvbnNlIgaKtRgCCAISagoRVXBkYXRlR\
-GVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5VcGRhdGVEZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIIi\
-rUYBAgCEAESeAoRRGVsZXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5EZWxldGVEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZ\
-y52MS5EZWxldGVEZXN0aW5hdGlvblJlc3BvbnNlIgiKtRgECAIQARJ6ChFWZXJpZnlEZXN0aW5hdGlvbhIrLnN2Yy5tb25pdG9yaW5nLnYxLlZlcmlmeURlc\
-3RpbmF0aW9uUmVxdWVzdBosLnN2Yy5tb25pdG9yaW5nLnYxLlZlcmlmeURlc3RpbmF0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAISgwEKFFNlbmRUZXN0Tm90a\
-WZpY2F0aW9uEi4uc3ZjLm1vbml0b3JpbmcudjEuU2VuZFRlc3ROb3RpZmljYXRpb25SZXF1ZXN0Gi8uc3ZjLm1vbml0b3JpbmcudjEuU2VuZFRlc3ROb3RpZ\
-mljYXRpb25SZXNwb25zZSIKirUYBggGEAEYAhJqChBQYXVzZURlc3RpbmF0aW9uEiouc3ZjLm1vbml0b3JpbmcudjEuUGF1c2VEZXN0aW5hdGlvblJlcXVlc\
-3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIKirUYBggGEAEYAhJsChFSZXN1bWVEZXN0aW5hdGlvbhIrLnN2Yy5tb25pdG9yaW5nLnYxLlJlc\
-3VtZURlc3RpbmF0aW9uUmVxdWVzdBoeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIgqKtRgGCAYQARgCEoABChNSb3RhdGVXZWJob29rU2VjcmV0E\
-i0uc3ZjLm1vbml0b3JpbmcudjEuUm90YXRlV2ViaG9va1NlY3JldFJlcXVlc3QaLi5zdmMubW9uaXRvcmluZy52MS5Sb3RhdGVXZWJob29rU2VjcmV0UmVzc\
-G9uc2UiCoq1GAYIBhABGAISbQoOTGlzdERlbGl2ZXJpZXMSKC5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVsaXZlcmllc1JlcXVlc3QaKS5zdmMubW9uaXRvc\
-mluZy52MS5MaXN0RGVsaXZlcmllc1Jlc3BvbnNlIgaKtRgCCAESWQoLR2V0RGVsaXZlcnkSJS5zdmMubW9uaXRvcmluZy52MS5HZXREZWxpdmVyeVJlcXVlc\
-3QaGy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeSIGirUYAggBEmQKC0xpc3ROb3RpY2VzEiUuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE5vdGljZXNSZXF1Z\
-XN0GiYuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE5vdGljZXNSZXNwb25zZSIGirUYAggBEm4KEkdldFByb2plY3RPdmVydmlldxIsLnN2Yy5tb25pdG9yaW5nL\
-nYxLkdldFByb2plY3RPdmVydmlld1JlcXVlc3QaIi5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXciBoq1GAIIAWIGcHJvdG8z",[file_svc_monitoring_v1_delivery,
-file_svc_monitoring_v1_destination,file_svc_monitoring_v1_incident,file_svc_monitoring_v1_monitoring,file_svc_monitoring_v1_rule,
-file_svc_options_v1_policy]);var AlertService=serviceDesc(file_svc_monitoring_v1_alert,0);var file_svc_monitoring_v1_maintenance=fileDesc("CiNzdmMvbW9uaXRvcmluZy92MS9tYWludGVuYW5jZS5wcm90bxIRc3ZjLm1vbml0b3Jpbmc\
+0NIQU5HRUQQBBIUChBSRUFESU5HU19SRUZVU0VEEAUSEAoMVk1fQ09OVEVTVEVEEAYSFAoQTUVTU0FHRVNfUkVGVVNFRBAHQg0KC19lbmRlZF91bml4IjEKG\
+UdldFByb2plY3RPdmVydmlld1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIvQICg9Qcm9qZWN0T3ZlcnZpZXcSFAoMY291bnRlZF91bml4GAEgASgDE\
+jgKA3ZtcxgCIAEoCzIrLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlldy5WTUNvdW50cxJFCgl0ZWxlbWV0cnkYAyABKAsyMi5zdmMubW9uaXRvc\
+mluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuVGVsZW1ldHJ5Q291bnRzEkQKCWluY2lkZW50cxgEIAEoCzIxLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVyd\
+mlldy5JbmNpZGVudENvdW50cxI8CgVydWxlcxgFIAEoCzItLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlldy5SdWxlQ291bnRzEkUKCmRlbGl2Z\
+XJpZXMYBiABKAsyMS5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuRGVsaXZlcnlDb3VudHMSLwoGbGltaXRzGAcgAygLMh8uc3ZjLm1vbml0b\
+3JpbmcudjEuUHJvamVjdExpbWl0EkIKC2RhdGFjZW50ZXJzGAggAygLMi0uc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LkRhdGFjZW50ZXIaK\
+woIVk1Db3VudHMSDQoFdG90YWwYASABKAMSEAoIZXhwYW5kZWQYAiABKAMaTAoPVGVsZW1ldHJ5Q291bnRzEgwKBGxpdmUYASABKAMSDQoFc3RhbGUYAiABK\
+AMSDQoFbmV2ZXIYAyABKAMSDQoFZXJyb3IYBCABKAMaiwEKDkluY2lkZW50Q291bnRzEg4KBmZpcmluZxgBIAEoAxIRCglhdHRlbnRpb24YAiABKAMSFAoMY\
+WNrbm93bGVkZ2VkGAMgASgDEg8KB3Nub296ZWQYBCABKAMSEAoIY3JpdGljYWwYBSABKAMSDwoHd2FybmluZxgGIAEoAxIMCgRpbmZvGAcgASgDGk4KClJ1b\
+GVDb3VudHMSDwoHYXBwbGllZBgBIAEoAxIPCgdwZW5kaW5nGAIgASgDEg4KBmZhaWxlZBgDIAEoAxIOCgZwYXVzZWQYBCABKAMaZgoORGVsaXZlcnlDb3Vud\
+HMSEQoJdW5kZXJfd2F5GAEgASgDEgwKBHNlbnQYAiABKAMSEgoKc3VwcHJlc3NlZBgDIAEoAxIPCgdleHBpcmVkGAQgASgDEg4KBmZhaWxlZBgFIAEoAxrIA\
+QoKRGF0YWNlbnRlchIMCgRuYW1lGAEgASgJEkIKBXN0YXRlGAIgASgOMjMuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LkRhdGFjZW50ZXIuU\
+3RhdGUSFwoKc2luY2VfdW5peBgDIAEoA0gAiAEBEgsKA3ZtcxgEIAEoAyIzCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEggKBExJVkUQARIJCgVTV\
+EFMRRACQg0KC19zaW5jZV91bml4MsQdCgxBbGVydFNlcnZpY2USdQoQUHJldmlld0FsZXJ0UnVsZRIqLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVyd\
+FJ1bGVSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuUHJldmlld0FsZXJ0UnVsZVJlc3BvbnNlIgiKtRgECAEgARJyCg9SZXBsYXlBbGVydFJ1bGUSKS5zd\
+mMubW9uaXRvcmluZy52MS5SZXBsYXlBbGVydFJ1bGVSZXF1ZXN0Giouc3ZjLm1vbml0b3JpbmcudjEuUmVwbGF5QWxlcnRSdWxlUmVzcG9uc2UiCIq1GAQIA\
+SABEmwKDVNhdmVBbGVydFJ1bGUSJy5zdmMubW9uaXRvcmluZy52MS5TYXZlQWxlcnRSdWxlUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nLnYxLlNhdmVBbGVyd\
+FJ1bGVSZXNwb25zZSIIirUYBAgCEAESXAoMR2V0QWxlcnRSdWxlEiYuc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRSdWxlUmVxdWVzdBocLnN2Yy5tb25pd\
+G9yaW5nLnYxLkFsZXJ0UnVsZSIGirUYAggBEm8KDkxpc3RBbGVydFJ1bGVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0Gikuc\
+3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXNwb25zZSIIirUYBAgBIAEScgoPRGVsZXRlQWxlcnRSdWxlEikuc3ZjLm1vbml0b3JpbmcudjEuR\
+GVsZXRlQWxlcnRSdWxlUmVxdWVzdBoqLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZUFsZXJ0UnVsZVJlc3BvbnNlIgiKtRgECAIQARKFAQoWTGlzdEFsZXJ0U\
+nVsZVRlbXBsYXRlcxIwLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydFJ1bGVUZW1wbGF0ZXNSZXF1ZXN0GjEuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZ\
+XJ0UnVsZVRlbXBsYXRlc1Jlc3BvbnNlIgaKtRgCCAESewoSTGlzdEFsZXJ0SW5zdGFuY2VzEiwuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0SW5zdGFuY\
+2VzUmVxdWVzdBotLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydEluc3RhbmNlc1Jlc3BvbnNlIgiKtRgECAEgARJqChBHZXRBbGVydEluc3RhbmNlEiouc\
+3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRJbnN0YW5jZVJlcXVlc3QaIC5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlIgiKtRgECAEgARKBAQoUR\
+XhwbGFpbkFsZXJ0SW5zdGFuY2USLi5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlcXVlc3QaLy5zdmMubW9uaXRvcmluZy52MS5Fe\
+HBsYWluQWxlcnRJbnN0YW5jZVJlc3BvbnNlIgiKtRgECAEgARJsCg1MaXN0SW5jaWRlbnRzEicuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEluY2lkZW50c1Jlc\
+XVlc3QaKC5zdmMubW9uaXRvcmluZy52MS5MaXN0SW5jaWRlbnRzUmVzcG9uc2UiCIq1GAQIASABElkKC0dldEluY2lkZW50EiUuc3ZjLm1vbml0b3Jpbmcud\
+jEuR2V0SW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQiBoq1GAIIARJwCg9FeHBsYWluSW5jaWRlbnQSKS5zdmMubW9uaXRvc\
+mluZy52MS5FeHBsYWluSW5jaWRlbnRSZXF1ZXN0Giouc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVzcG9uc2UiBoq1GAIIARJtChNBY2tub\
+3dsZWRnZUluY2lkZW50Ei0uc3ZjLm1vbml0b3JpbmcudjEuQWNrbm93bGVkZ2VJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVud\
+CIKirUYBggGEAEYAhJjCg5Tbm9vemVJbmNpZGVudBIoLnN2Yy5tb25pdG9yaW5nLnYxLlNub296ZUluY2lkZW50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nL\
+nYxLkluY2lkZW50IgqKtRgGCAYQARgCEmcKEFVuc25vb3plSW5jaWRlbnQSKi5zdmMubW9uaXRvcmluZy52MS5VbnNub296ZUluY2lkZW50UmVxdWVzdBobL\
+nN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgqKtRgGCAYQARgCEoMBChRBY2tub3dsZWRnZUluY2lkZW50cxIuLnN2Yy5tb25pdG9yaW5nLnYxLkFja25vd\
+2xlZGdlSW5jaWRlbnRzUmVxdWVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLkFja25vd2xlZGdlSW5jaWRlbnRzUmVzcG9uc2UiCoq1GAYIBhABGAISdAoPU25vb\
+3plSW5jaWRlbnRzEikuc3ZjLm1vbml0b3JpbmcudjEuU25vb3plSW5jaWRlbnRzUmVxdWVzdBoqLnN2Yy5tb25pdG9yaW5nLnYxLlNub296ZUluY2lkZW50c\
+1Jlc3BvbnNlIgqKtRgGCAYQARgCEnEKDldhdGNoSW5jaWRlbnRzEiguc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXF1ZXN0Gikuc3ZjLm1vb\
+ml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXNwb25zZSIIirUYBAgBIAEwARJ4ChFDcmVhdGVEZXN0aW5hdGlvbhIrLnN2Yy5tb25pdG9yaW5nLnYxLkNyZ\
+WF0ZURlc3RpbmF0aW9uUmVxdWVzdBosLnN2Yy5tb25pdG9yaW5nLnYxLkNyZWF0ZURlc3RpbmF0aW9uUmVzcG9uc2UiCIq1GAQIAhABEmIKDkdldERlc3Rpb\
+mF0aW9uEiguc3ZjLm1vbml0b3JpbmcudjEuR2V0RGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iBoq1GAIIAhJ1C\
+hBMaXN0RGVzdGluYXRpb25zEiouc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlc3RpbmF0aW9uc1JlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVzd\
+GluYXRpb25zUmVzcG9uc2UiCIq1GAQIAiABEmoKEVVwZGF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuVXBkYXRlRGVzdGluYXRpb25SZXF1Z\
+XN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCIq1GAQIAhABEngKEURlbGV0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuRGVsZ\
+XRlRGVzdGluYXRpb25SZXF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESegoRVmVyaWZ5RGVzd\
+GluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvb\
+lJlc3BvbnNlIgqKtRgGCAYQARgCEoMBChRTZW5kVGVzdE5vdGlmaWNhdGlvbhIuLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVxd\
+WVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAISagoQUGF1c2VEZXN0aW5hdGlvbhIqLnN2Y\
+y5tb25pdG9yaW5nLnYxLlBhdXNlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCoq1GAYIBhABGAISbAoRUmVzd\
+W1lRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5SZXN1bWVEZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvb\
+iIKirUYBggGEAEYAhKAAQoTUm90YXRlV2ViaG9va1NlY3JldBItLnN2Yy5tb25pdG9yaW5nLnYxLlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0Gi4uc3ZjL\
+m1vbml0b3JpbmcudjEuUm90YXRlV2ViaG9va1NlY3JldFJlc3BvbnNlIgqKtRgGCAYQARgCEm8KDkxpc3REZWxpdmVyaWVzEiguc3ZjLm1vbml0b3Jpbmcud\
+jEuTGlzdERlbGl2ZXJpZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXNwb25zZSIIirUYBAgBIAESWQoLR2V0RGVsaXZlc\
+nkSJS5zdmMubW9uaXRvcmluZy52MS5HZXREZWxpdmVyeVJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeSIGirUYAggBEmYKC0xpc3ROb3RpY\
+2VzEiUuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE5vdGljZXNSZXF1ZXN0GiYuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE5vdGljZXNSZXNwb25zZSIIirUYBAgBI\
+AESbgoSR2V0UHJvamVjdE92ZXJ2aWV3Eiwuc3ZjLm1vbml0b3JpbmcudjEuR2V0UHJvamVjdE92ZXJ2aWV3UmVxdWVzdBoiLnN2Yy5tb25pdG9yaW5nLnYxL\
+lByb2plY3RPdmVydmlldyIGirUYAggBYgZwcm90bzM",[file_svc_monitoring_v1_delivery,file_svc_monitoring_v1_destination,file_svc_monitoring_v1_incident,
+file_svc_monitoring_v1_monitoring,file_svc_monitoring_v1_rule,file_svc_options_v1_policy]);var AlertService=serviceDesc(file_svc_monitoring_v1_alert,0);var file_svc_monitoring_v1_maintenance=fileDesc("CiNzdmMvbW9uaXRvcmluZy92MS9tYWludGVuYW5jZS5wcm90bxIRc3ZjLm1vbml0b3Jpbmc\
 udjEi8QMKEU1haW50ZW5hbmNlV2luZG93EgwKBG5hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEg8KB3ZtX25hbWUYAyABKAkSEQoJZnJvbV91bml4GAQ\
 gASgDEhIKCnVudGlsX3VuaXgYBSABKAMSDAoEbm90ZRgGIAEoCRI5CgVzdGF0ZRgHIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLk1haW50ZW5hbmNlV2luZG9\
 3LlN0YXRlEhIKCmNyZWF0ZWRfYnkYCCABKAkSFAoMY3JlYXRlZF91bml4GAkgASgDEhcKCmVuZGVkX3VuaXgYCiABKANIAIgBARIQCghlbmRlZF9ieRgLIAE\
@@ -3327,15 +3330,58 @@ KDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhEKCXJ1bGVfbmFtZRgDIAEoCRI
 FIAEoAxISCgp1bnRpbF91bml4GAYgASgDEgwKBG5vdGUYByABKAkicgodTGlzdE1haW50ZW5hbmNlV2luZG93c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAE\
 gASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJEhQKDGluY2x1ZGVfb3ZlchgEIAEoCCJwCh5MaXN0TWFpbnRlbmFuY2VXaW5kb3d\
 zUmVzcG9uc2USNQoHd2luZG93cxgBIAMoCzIkLnN2Yy5tb25pdG9yaW5nLnYxLk1haW50ZW5hbmNlV2luZG93EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI\
-/ChtFbmRNYWludGVuYW5jZVdpbmRvd1JlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJMpgDChJNYWludGVuYW5jZVNlcnZpY2USfgo\
+/ChtFbmRNYWludGVuYW5jZVdpbmRvd1JlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJMpoDChJNYWludGVuYW5jZVNlcnZpY2USfgo\
 XQ3JlYXRlTWFpbnRlbmFuY2VXaW5kb3cSMS5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVNYWludGVuYW5jZVdpbmRvd1JlcXVlc3QaJC5zdmMubW9uaXRvcml\
-uZy52MS5NYWludGVuYW5jZVdpbmRvdyIKirUYBggGEAEYAhKHAQoWTGlzdE1haW50ZW5hbmNlV2luZG93cxIwLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RNYWl\
-udGVuYW5jZVdpbmRvd3NSZXF1ZXN0GjEuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1haW50ZW5hbmNlV2luZG93c1Jlc3BvbnNlIgiKtRgECAYYARJ4ChRFbmR\
-NYWludGVuYW5jZVdpbmRvdxIuLnN2Yy5tb25pdG9yaW5nLnYxLkVuZE1haW50ZW5hbmNlV2luZG93UmVxdWVzdBokLnN2Yy5tb25pdG9yaW5nLnYxLk1haW5\
-0ZW5hbmNlV2luZG93IgqKtRgGCAYQARgCYgZwcm90bzM",[file_svc_options_v1_policy]);var MaintenanceService=serviceDesc(file_svc_monitoring_v1_maintenance,0);var OPERATOR_SYMBOLS={GREATER_THAN:">",GREATER_THAN_OR_EQUAL:">=",LESS_THAN:"<",LESS_THAN_OR_EQUAL:"<=",EQUAL:"=",NOT_EQUAL:"\
+uZy52MS5NYWludGVuYW5jZVdpbmRvdyIKirUYBggGEAEYAhKJAQoWTGlzdE1haW50ZW5hbmNlV2luZG93cxIwLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RNYWl\
+udGVuYW5jZVdpbmRvd3NSZXF1ZXN0GjEuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1haW50ZW5hbmNlV2luZG93c1Jlc3BvbnNlIgqKtRgGCAYYASABEngKFEV\
+uZE1haW50ZW5hbmNlV2luZG93Ei4uc3ZjLm1vbml0b3JpbmcudjEuRW5kTWFpbnRlbmFuY2VXaW5kb3dSZXF1ZXN0GiQuc3ZjLm1vbml0b3JpbmcudjEuTWF\
+pbnRlbmFuY2VXaW5kb3ciCoq1GAYIBhABGAJiBnByb3RvMw",[file_svc_options_v1_policy]);var MaintenanceService=serviceDesc(file_svc_monitoring_v1_maintenance,0);var BINARY_UNITS=["B","KiB","MiB","GiB","TiB","PiB"],DECIMAL_UNITS=["B","kB","MB","GB","TB","PB"],BINARY=BINARY_UNITS.map(
+(suffix,i)=>({size:1024**i,suffix})),DECIMAL=DECIMAL_UNITS.map((suffix,i)=>({size:1e3**i,suffix}));function exactQuantity(value,unit){let scale=exactScaleOf(value,unit);return withUnit(value/scale.size,unit,scale)}var SUFFIXES={percent:" %",operations_per_second:"/s",seconds:" s"};function withUnit(scaled,unit,{suffix}){return isOfBytes(
+unit)?`${scaled} ${suffix}${unit==="bytes"?"":"/s"}`:`${scaled}${SUFFIXES[unit]??""}`}var ONE={size:1,suffix:""};function isOfBytes(unit){
+return unit==="bytes"||unit==="bytes_per_second"}var BYTE={size:1,suffix:"B"};var TYPED_DIGITS_MAX=6;function exactScaleOf(value,unit){if(!isOfBytes(unit))return ONE;let fitting=[...BINARY,...DECIMAL].
+filter(({size})=>size<=Math.abs(value)&&value/size*size===value&&digitsOf(value/size)<=TYPED_DIGITS_MAX),[first=BYTE]=fitting.
+toSorted((a,b)=>digitsOf(value/a.size)-digitsOf(value/b.size)||b.size-a.size);return first}function digitsOf(value){let[
+digits=""]=String(Math.abs(value)).split("e",1),plain=digits.replace(".","").replace(/^0+/,"");return digits.includes(".")?
+plain.length:plain.replace(/0+$/,"").length}var AGE_METRIC="telemetry_age_seconds",CPU="Average utilization of observed vCPUs, normalized to capacity. Counter reset\
+s are retained. A resize does not divide historical activity by the current vCPU count.",MEMORY="Guest-visible capacity \
+minus free memory, including cache. Not application working set, not memory pressure.",DEVICE="Observed virtual-device t\
+raffic. Not invoice-grade transfer measurements.",FILESYSTEM="Guest-agent-reported capacity and usage where available. A\
+ mount is not necessarily one attached disk. A missing reading is not 0% full.",QUALITY="Source observation time, stale \
+data and query errors are distinct from VM health. Buffered samples keep their original times.",STATE=`${QUALITY} A coar\
+ser step holds the share of its observations.`,GUEST="Reported by expanded guest monitoring, from inside the guest, wher\
+e installed.",rows=[{metricId:"cpu_utilization_pct",unit:"percent",source:"hypervisor",promqlName:"svc_vm_cpu_utilizatio\
+n_pct",limitation:CPU,derivation:{from:"utilization",gauge:"svc_vm_cpu_utilization_pct",counter:"svc_vm_cpu_seconds_tota\
+l"}},{metricId:"memory_used_bytes",unit:"bytes",source:"hypervisor",promqlName:"svc_vm_memory_used_bytes",limitation:MEMORY,
+derivation:{from:"memoryUsed",as:"bytes"}},{metricId:"memory_used_pct",unit:"percent",source:"hypervisor",promqlName:"sv\
+c_vm_memory_used_bytes",limitation:MEMORY,derivation:{from:"memoryUsed",as:"percent"}},gauge("memory_total_bytes","bytes",
+"hypervisor","svc_vm_memory_total_bytes",MEMORY),rate("disk_read_bytes_per_second","bytes_per_second","svc_vm_disk_read_\
+bytes_total"),rate("disk_write_bytes_per_second","bytes_per_second","svc_vm_disk_written_bytes_total"),rate("disk_read_o\
+ps_per_second","operations_per_second","svc_vm_disk_reads_completed_total"),rate("disk_write_ops_per_second","operations\
+_per_second","svc_vm_disk_writes_completed_total"),rate("network_receive_bytes_per_second","bytes_per_second","svc_vm_ne\
+twork_receive_bytes_total"),rate("network_transmit_bytes_per_second","bytes_per_second","svc_vm_network_transmit_bytes_t\
+otal"),{metricId:"filesystem_used_pct",unit:"percent",source:"guest",promqlName:"svc_vm_filesystem_used_bytes",limitation:FILESYSTEM,
+derivation:{from:"percentage",numerator:"svc_vm_filesystem_used_bytes",denominator:"svc_vm_filesystem_size_bytes"}},filesystem(
+"filesystem_used_bytes","svc_vm_filesystem_used_bytes","svc_vm_filesystem_size_bytes"),filesystem("filesystem_size_bytes",
+"svc_vm_filesystem_size_bytes"),{metricId:"vm_running",unit:"boolean",source:"hypervisor",promqlName:"svc_vm_running",limitation:STATE,
+derivation:{from:"running",series:"svc_vm_running"}},{metricId:"unexpected_stop",unit:"boolean",source:"hypervisor",promqlName:"\
+svc_vm_running",limitation:STATE,derivation:{from:"unexpectedStop"}},{metricId:AGE_METRIC,unit:"seconds",source:"service",
+promqlName:"svc_vm_last_observation_timestamp_seconds",limitation:QUALITY,derivation:{from:"age"}},{...gauge("load_1m","\
+load","guest","svc_vm_load1",GUEST),expanded:!0},{...gauge("memory_available_bytes","bytes","guest","svc_vm_memory_avail\
+able_bytes",GUEST),expanded:!0},{...gauge("swap_used_bytes","bytes","guest","svc_vm_swap_used_bytes",GUEST),expanded:!0},
+{...gauge("processes_running","processes","guest","svc_vm_processes_running",GUEST),expanded:!0}],metricCatalogue=new Map(
+rows.map(row=>[row.metricId,{expanded:!1,reportedByGuest:isReportedByGuest(row),...row}])),EXPANDED_SERIES=new Set(rows.
+filter(({expanded})=>expanded).map(({promqlName})=>promqlName)),EVALUATED_METRICS=new Set(metricCatalogue.keys());function isReportedByGuest({
+source,derivation,metricId}){let isMemory=derivation.from==="memoryUsed"||metricId==="memory_total_bytes";return source===
+"guest"||isMemory}function gauge(metricId,unit,source,series,limitation){return{metricId,unit,source,promqlName:series,limitation,
+derivation:{from:"gauge",series,perLabels:!1}}}function rate(metricId,unit,series){return{metricId,unit,source:"hypervis\
+or",promqlName:series,limitation:DEVICE,derivation:{from:"rate",series}}}function filesystem(metricId,series,atMost){let derivation={
+from:"gauge",series,perLabels:!0,...atMost!==void 0&&{atMost}};return{metricId,unit:"bytes",source:"guest",promqlName:series,
+limitation:FILESYSTEM,derivation}}var OPERATOR_SYMBOLS={GREATER_THAN:">",GREATER_THAN_OR_EQUAL:">=",LESS_THAN:"<",LESS_THAN_OR_EQUAL:"<=",EQUAL:"=",NOT_EQUAL:"\
 !="};function conditionText(spec){if(!spec)return"";let symbol=OPERATOR_SYMBOLS[enumText(AlertRuleSpec_Operator,spec.operator)]??
-"?",wait=spec.sustainedSeconds>0?` for ${spec.sustainedSeconds} s`:"";return`${spec.metricId} ${symbol} ${spec.threshold??
-""}${wait}`}var PAGE_SIZE=500;async function everyItem(ask2,itemsOf){let all=[],pageToken="";do{let answer=await ask2({pageSize:PAGE_SIZE,
+"?",wait=spec.sustainedSeconds>0?` for ${spec.sustainedSeconds} s`:"";return`${spec.metricId} ${symbol} ${thresholdText(
+spec)}${wait}`}function thresholdText({metricId,threshold}){if(threshold===void 0)return"";let unit=metricCatalogue.get(
+metricId)?.unit??"",text2=unit.startsWith("bytes")?exactQuantity(threshold,unit):"";return/[kKMGTP]i?B/.test(text2)?text2:
+String(threshold)}var PAGE_SIZE=500;async function everyItem(ask2,itemsOf){let all=[],pageToken="";do{let answer=await ask2({pageSize:PAGE_SIZE,
 pageToken});all.push(...itemsOf(answer)),pageToken=answer.nextPageToken}while(pageToken!=="");return all}var ITEMS_DEFAULT=50,
 pageOptions=[{name:"page-size",takes:"N",help:`At most this many; default ${ITEMS_DEFAULT}`},{name:"page-token",takes:"T\
 OKEN",help:"Token of the next page, from an earlier response"}];var alerts=AlertService.method,iam=AutomationService.method;function displayed(one,command,list){return{one,many:`${one}\
@@ -3381,10 +3427,10 @@ slice(0,SHOWN_MAX).map(lineOf),more=meant.length>ids.length?[`and ${meant.length
 return[idOf(name),label2,detail].filter(Boolean).map(printable).join("  ")}function idOf(name){return name.slice(name.lastIndexOf(
 "/")+1)}function nothingNamed(given,candidates,{one,list}){let names=candidates.flatMap(({name,labels:labels2})=>[...labels2.
 filter(Boolean),idOf(name)]),closest=closestName(given,names);return new Fault(`No ${one} named ${quoted(given)} in the \
-project`,{exitCode:EXIT_NOT_FOUND,reason:"NOT_FOUND",hint:closest?`Did you mean ${quoted(closest)}?`:`List them: ${list}`})}var ID=/^[A-Za-z0-9._~-]{1,128}$/;async function projectName(context,api){let given=givenText(context),{cookie}=api.access.
-headers();if(given!==void 0)return cookie!==void 0&&!PROJECT_AS_IT_IS.test(given)?projectCalled(api,given):projectOf(given);
-if(cookie===void 0)throw new UsageError("The project is not set. Use --project or SVC_PROJECT","A key does not name its \
-project. For example: --project demo, or SVC_PROJECT=demo");let{projects}=await api.call(ProjectService.method.listProjects,
+project`,{exitCode:EXIT_NOT_FOUND,reason:"NOT_FOUND",hint:closest?`Did you mean ${quoted(closest)}?`:`List them: ${list}`})}var ID=/^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,128}$/;async function projectName(context,api){let given=givenText(context),{cookie}=api.
+access.headers();if(given!==void 0)return cookie!==void 0&&!PROJECT_AS_IT_IS.test(given)?projectCalled(api,given):projectOf(
+given);if(cookie===void 0)throw new UsageError("The project is not set. Use --project or SVC_PROJECT","A key does not na\
+me its project. For example: --project demo, or SVC_PROJECT=demo");let{projects}=await api.call(ProjectService.method.listProjects,
 {pageSize:20}),[first,...others]=projects;if(first&&others.length===0)return first.name;if(!first)throw new UsageError("\
 You are not a member of any project");let names=projects.map(({name})=>name.slice(9)).join(", ");throw new UsageError(`Y\
 ou are a member of several projects. Set --project to one of ${names}`)}function givenText({input,environment}){return input.text("project")||environment.SVC_PROJECT||void 0}var PROJECT_AS_IT_IS=/^[a-z0-9._~-]{1,128}$|^projects\//;
@@ -3518,12 +3564,12 @@ answer))),0):(print(`Observed, and waiting for review. Nothing is granted yet.
 ${claimTable(answer.claims)}
 `),print(`digest  ${answer.claimsDigest}
 `),context.report(`Review it within 30 minutes of the start: svc trusts review ${setupId}`),0)}var VALUE_CHARS_MAX=300;function reportRefusal(context,error2,assertion){
-let refusal=refusalOf(error2);if(refusal?.reason!=="EXCHANGE_DENIED"&&refusal?.reason!=="BAD_ASSERTION")return;let rows=rowsOf(
-decodedClaims(assertion),differencesOf(refusal)),hints=hintsFor(refusal,context.environment);if(!context.json){let cells=rows.
+let refusal=refusalOf(error2);if(refusal?.reason!=="EXCHANGE_DENIED"&&refusal?.reason!=="BAD_ASSERTION")return;let rows2=rowsOf(
+decodedClaims(assertion),differencesOf(refusal)),hints=hintsFor(refusal,context.environment);if(!context.json){let cells=rows2.
 map(({claim,value,mark})=>[claim,value,mark]);context.report(`Claims of this job:
 `),context.report(table(["claim","value",""],cells,"The token cannot be decoded"));for(let hint of hints)context.report(
 `${hint}
-`)}addToSummary(context,summaryOf(refusal,rows,hints))}function decodedClaims(assertion){try{let payload=Buffer.from(assertion.
+`)}addToSummary(context,summaryOf(refusal,rows2,hints))}function decodedClaims(assertion){try{let payload=Buffer.from(assertion.
 split(".")[1]??"","base64url").toString("utf8"),claims=JSON.parse(payload);return Object.fromEntries(Object.entries(claims).
 map(([claim,value])=>[claim,textOf(value)]))}catch{return{}}}function textOf(value){let text2=typeof value=="string"?value:
 JSON.stringify(value)??"";return text2.length>VALUE_CHARS_MAX?`${text2.slice(0,VALUE_CHARS_MAX)}…`:text2}function differencesOf({
@@ -3538,11 +3584,11 @@ REQUEST")&&hints.push(`Pull requests are always denied, from forks and from bran
 workflow_dispatch or schedule, as the trust was verified.`),metadata.cause==="IDENTITY_RENAMED"&&hints.push("The reposit\
 ory or its owner was renamed. Verify the workflow again (svc trusts verify)."),metadata.cause==="IDENTITY_MISMATCH"&&hints.
 push("Either run the job as it was verified, or verify this one (svc trusts verify)."),!environment.ACTIONS_ID_TOKEN_REQUEST_URL&&
-environment.GITHUB_ACTIONS==="true"&&hints.push(PERMISSION_HINT),hints}function summaryOf(refusal,rows,hints){let{reason,
+environment.GITHUB_ACTIONS==="true"&&hints.push(PERMISSION_HINT),hints}function summaryOf(refusal,rows2,hints){let{reason,
 message,metadata}=refusal,facts2=["cause","correlation"].flatMap(name=>{let value=metadata[name];return value===void 0?[]:
 [`- ${name}: ${code(value)}`]});return["### svc: this job was denied","",`${code(reason)}: ${code(message)}`,"",...facts2,
-"","| claim | this job | |","| --- | --- | --- |",...rows.map(({claim,value,mark})=>`| ${code(claim)} | ${code(value)} |\
- ${mark===""?"":`**${code(mark)}**`} |`),"",...hints.map(hint=>`${hint.split(`
+"","| claim | this job | |","| --- | --- | --- |",...rows2.map(({claim,value,mark})=>`| ${code(claim)} | ${code(value)} \
+| ${mark===""?"":`**${code(mark)}**`} |`),"",...hints.map(hint=>`${hint.split(`
 `).map(line=>`> ${line}`).join(`
 `)}
 `),""].join(`

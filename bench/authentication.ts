@@ -89,8 +89,8 @@ async function measureAlone(scope: Scope, keys: number): Promise<Row[]> {
   const expiresMs = systemClock.now() + 900_000;
   const token = await tokens.sign({ ...claims, token: 'jti', expiresMs });
   const { secret } = await world.signedInAs(PROJECT, 'OWNER');
-  const shown = { authorization: undefined, cookie: `svc_session=${secret}`, origin: ORIGIN };
-  const person = await authenticator.identify(shown);
+  const displayed = { authorization: undefined, cookie: `svc_session=${secret}`, origin: ORIGIN };
+  const person = await authenticator.identify(displayed);
   const unknown = mintKey('sk', { nowMs: systemClock.now(), random: systemRandom }).text;
   const one = `Bearer ${made[0]}`;
   const row = async (what: string, call: (i: number) => unknown): Promise<Row> => ({
@@ -110,7 +110,7 @@ async function measureAlone(scope: Scope, keys: number): Promise<Row[]> {
       : []),
     await row('an invalid key', () => refused(authenticator, unknown)),
     await row('an access token', () => authenticator.authenticate(`Bearer ${token}`)),
-    await row('a session', () => authenticator.identify(shown)),
+    await row('a session', () => authenticator.identify(displayed)),
     await row('a person’s membership in the project', () =>
       person.kind === 'human' ? person.memberOf(PROJECT) : undefined,
     ),

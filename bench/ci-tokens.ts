@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { openOnceStore } from '../sqlite/platform/once-store.ts';
 import { createAssertionVerifier } from '../src/ci/assertions.ts';
-import { createIssuerKeys } from '../src/ci/jwks.ts';
+import { IssuerKeys } from '../src/ci/jwks.ts';
 import { openAccessTokens } from '../src/identity/auth/access-tokens.ts';
 import { silentLog } from '../src/platform/log.ts';
 import { systemClock } from '../streams/platform/clock.ts';
@@ -24,7 +24,7 @@ export async function run(): Promise<void> {
   const platform = await startCiIssuer();
   const onceStore = openOnceStore({ path: `${folder}/claims.db`, clock: systemClock });
   try {
-    const keys = createIssuerKeys({
+    const keys = new IssuerKeys({
       name: 'github',
       clock: systemClock,
       log: silentLog,

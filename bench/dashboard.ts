@@ -11,8 +11,8 @@ import {
   type BusyProject,
   startBusyProject,
 } from '../test/support/busy-project/busy-project.ts';
+import { showsItsData } from '../test/support/busy-project/displayed.ts';
 import { exampleOfEachPage } from '../test/support/busy-project/examples.ts';
-import { showsItsData } from '../test/support/busy-project/shown.ts';
 import { startChromium } from '../test/support/chromium.ts';
 import { untilOpen } from '../test/support/incidents-to-show.ts';
 import { type Scope, withScope } from './support/scope.ts';

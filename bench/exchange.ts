@@ -111,7 +111,7 @@ async function readFor({ baseUrl, apiKey, projectName }: Demo, durationMs: numbe
   const took: number[] = [];
   const fromMs = performance.now();
   while (performance.now() - fromMs < durationMs) {
-    const askedMs = performance.now();
+    const requestedMs = performance.now();
     const answer = await fetch(`${baseUrl}/svc.monitoring.v1.MonitoringService/ListVMMonitoring`, {
       method: 'POST',
       headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
@@ -119,7 +119,7 @@ async function readFor({ baseUrl, apiKey, projectName }: Demo, durationMs: numbe
     });
     await answer.text();
     if (!answer.ok) throw new Error(`A read returned ${answer.status}`);
-    took.push(performance.now() - askedMs);
+    took.push(performance.now() - requestedMs);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   took.sort((a, b) => a - b);

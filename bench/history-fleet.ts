@@ -106,9 +106,9 @@ async function mergeAll(history: History) {
         fromMs: START,
         toMs: START + DAY,
       };
-      const asked = performance.now();
+      const requested = performance.now();
       await history.read(request);
-      readMs += performance.now() - asked;
+      readMs += performance.now() - requested;
       reads++;
     }
     last = performance.now();

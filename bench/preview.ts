@@ -35,8 +35,11 @@ async function measure(scope: Scope) {
   const api = new Api(demo);
   const rows = [];
   for (const what of RULES.flatMap((rule) => [1, DAYS].map((days) => ({ rule, days })))) {
-    const asked = askAll(api, what);
-    const [{ seconds, figures }, acknowledged] = await Promise.all([asked, writeUntil(api, asked)]);
+    const requested = askAll(api, what);
+    const [{ seconds, figures }, acknowledged] = await Promise.all([
+      requested,
+      writeUntil(api, requested),
+    ]);
     rows.push({
       metric: what.rule.metricId,
       'sustained s': what.rule.sustainedSeconds,
@@ -51,12 +54,12 @@ async function measure(scope: Scope) {
   return rows;
 }
 
-interface Asked {
+interface Requested {
   readonly rule: (typeof RULES)[number];
   readonly days: number;
 }
 
-async function askAll(api: Api, what: Asked) {
+async function askAll(api: Api, what: Requested) {
   const seconds: number[] = [];
   let figures = {};
   for (let i = 0; i < ROUNDS; i++) {
@@ -70,7 +73,7 @@ async function askAll(api: Api, what: Asked) {
 /**
  * The service rejects a preview that takes more than 10 s; it is a row of the table all the same.
  */
-async function preview(api: Api, { rule, days }: Asked) {
+async function preview(api: Api, { rule, days }: Requested) {
   const spec = { displayName: 'Bench', operator: 'GREATER_THAN', severity: 'WARNING', ...rule };
   const request = { spec: { ...spec, allVms: true }, historySeconds: days * 86_400 };
   try {

@@ -111,8 +111,13 @@ const foundationFirst = {
   },
 };
 
-/** Code without a runtime of its own that the command line and the browser share. */
-const SHARED_CODE = ['src/platform/time-text.ts'];
+/** Files outside of the dashboard that the service and the browser run. */
+const SHARED = [
+  'src/audit/drawing/picture.ts',
+  'src/delivery/api/notice-text.ts',
+  'src/delivery/notify/kind-words.ts',
+  'src/platform/time-text.ts',
+];
 
 /**
  * Types vanish in the build, so what is left was imported as a value. The server's code stays on
@@ -121,8 +126,7 @@ const SHARED_CODE = ['src/platform/time-text.ts'];
 function assertBrowserCode(inputs) {
   const alien = inputs.find(
     (path) =>
-      !/^src\/dashboard\/(?!serving\/)|(^|\/)node_modules\//.test(path) &&
-      !SHARED_CODE.includes(path),
+      !SHARED.includes(path) && !/^src\/dashboard\/(?!serving\/)|(^|\/)node_modules\//.test(path),
   );
   if (alien) throw new Error(`The dashboard imports a value of ${alien}. Import only its types`);
 }
@@ -135,6 +139,7 @@ export function sourcesDigest() {
   const digest = createHash('sha256');
   const files = [
     ...filesBelow(sources).filter((file) => !file.startsWith(join(sources, 'serving'))),
+    ...SHARED.map((file) => join(root, file)),
     join(root, 'package-lock.json'),
     fileURLToPath(import.meta.url),
   ];

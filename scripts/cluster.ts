@@ -1,7 +1,7 @@
 /**
  * `npm run cluster`: three nats-servers and three members of the service on this machine, below
  * `data/cluster`, until Ctrl-C or until this process is killed. The ports are fixed, so that a
- * second start finds what the first one made:
+ * second start finds what the first one made; `--port-base` moves them:
  *
  *     nats-1..3    clients 4222..4224, routes 6222..6224   data/cluster/nats-N, nats-N.log beside
  *     it
@@ -36,25 +36,52 @@ const READY_MS = 120_000;
 /** A member has ten seconds for requests in flight, and then for its storage. */
 const STOP_MS = 30_000;
 
-const port = (first: number, number: number): number => first + number - 1;
-const natsUrls = NUMBERS.map((number) => `nats://127.0.0.1:${port(4222, number)}`).join(',');
+/** First port of each kind; the other two follow it. */
+interface Ports {
+  /** Set by `--port-base`; absent: the documented ports, as in the servers' configuration. */
+  readonly base?: number;
+  readonly api: number;
+  readonly metrics: number;
+  readonly clients: number;
+  readonly routes: number;
+}
 
-const USAGE = `Usage: npm run cluster [-- [--nats-server PROGRAM] [--in FOLDER]]
+const DOCUMENTED_PORTS: Ports = { api: 8080, metrics: 9464, clients: 4222, routes: 6222 };
+
+/** The ports of the cluster. Throws unless all of them are ports that any user may open. */
+function portsFrom(text: string | undefined): Ports {
+  if (text === undefined) return DOCUMENTED_PORTS;
+  const base = Number(text);
+  if (!Number.isInteger(base) || base < 1024 || base + 11 > 65_535) {
+    throw new CannotStart(`--port-base is ${text}. Name a port from 1024 to 65524`);
+  }
+  return { base, api: base, metrics: base + 3, clients: base + 6, routes: base + 9 };
+}
+
+const port = (first: number, number: number): number => first + number - 1;
+
+function natsUrls(first: number): string {
+  return NUMBERS.map((number) => `nats://127.0.0.1:${port(first, number)}`).join(',');
+}
+
+const USAGE = `Usage: npm run cluster [-- [--nats-server PROGRAM] [--in FOLDER] [--port-base PORT]]
 
 Starts three nats-servers and three members of the service; Ctrl-C stops them.
 
   --nats-server PROGRAM  nats-server 2.10.27 or newer; default: the one in PATH
   --in FOLDER            everything is in data/cluster below it; default: this checkout
+  --port-base PORT       first of twelve consecutive ports, in place of 8080, 9464, 4222 and 6222
 `;
 
 /** Command that starts a member by hand in the checkout, e.g. after it was killed. */
-function startOf(number: number): string {
+function startOf(number: number, { base }: Ports): string {
   const where = resolve() === resolve(ROOT) ? '' : ` --in ${resolve()}`;
-  return `node_modules/.bin/node scripts/cluster.ts member ${number}${where}`;
+  const ports = base === undefined ? '' : ` --port-base ${base}`;
+  return `node_modules/.bin/node scripts/cluster.ts member ${number}${where}${ports}`;
 }
 
 /** A file of the cluster, as a path from the checkout. */
-function shown(name: string): string {
+function displayed(name: string): string {
   const path = join(FOLDER, name);
   return resolve() === resolve(ROOT) ? path : resolve(path);
 }
@@ -62,7 +89,7 @@ function shown(name: string): string {
 class CannotStart extends Error {}
 
 /** Settings of a member. The first one makes the project demo and monitors this machine. */
-function memberFlags(number: number): string[] {
+function memberFlags(number: number, ports: Ports): string[] {
   const isFirst = number === 1;
   return [
     '--data',
@@ -70,11 +97,11 @@ function memberFlags(number: number): string[] {
     '--master-key-file',
     KEY,
     '--nats-url',
-    natsUrls,
+    natsUrls(ports.clients),
     '--listen',
-    `127.0.0.1:${port(8080, number)}`,
+    `127.0.0.1:${port(ports.api, number)}`,
     '--metrics-listen',
-    `127.0.0.1:${port(9464, number)}`,
+    `127.0.0.1:${port(ports.metrics, number)}`,
     '--demo',
     isFirst ? 'on' : 'off',
     ...(isFirst ? [] : ['--collect', 'none']),
@@ -156,14 +183,29 @@ function watchOver(servers: readonly Running[], members: readonly Running[]): ()
 
 let isStopping = false;
 
+/** Flags that replace the ports of the server's configuration. */
+function serverPorts(number: number, { base, clients, routes }: Ports): string[] {
+  if (base === undefined) return [];
+  return [
+    '--port',
+    String(port(clients, number)),
+    '--cluster',
+    `nats://127.0.0.1:${port(routes, number)}`,
+    '--routes',
+    natsUrls(routes),
+  ];
+}
+
 /** Servers log much that is rarely needed, so it goes to a file. */
-function startServer(nats: string, number: number): Running {
+function startServer(nats: string, number: number, ports: Ports): Running {
   const config = join(ROOT, 'docs', 'operations', 'nats-cluster', `local-${number}.conf`);
   const name = `nats-${number}`;
   const path = join(FOLDER, `${name}.log`);
   const where = resolve() === resolve(ROOT) ? relative(ROOT, config) : config;
-  const again = `"${nats} --config ${where}" starts it again`;
-  const server = start(name, nats, ['--config', config], `see ${shown(`${name}.log`)}; ${again}`);
+  const moved = serverPorts(number, ports);
+  const again = `"${[nats, '--config', where, ...moved].join(' ')}" starts it again`;
+  const args = ['--config', config, ...moved];
+  const server = start(name, nats, args, `see ${displayed(`${name}.log`)}; ${again}`);
   const log = createWriteStream(path);
   server.child.stdout?.pipe(log);
   server.child.stderr?.pipe(log);
@@ -171,11 +213,12 @@ function startServer(nats: string, number: number): Running {
 }
 
 /** The lines of a member are printed with its name. */
-function startMember(number: number): Running {
+function startMember(number: number, ports: Ports): Running {
   const script = fileURLToPath(import.meta.url);
   const name = `member-${number}`;
-  const args = [script, 'member', String(number), '--in', resolve()];
-  const member = start(name, process.execPath, args, `"${startOf(number)}" starts it again`);
+  const moved = ports.base === undefined ? [] : ['--port-base', String(ports.base)];
+  const args = [script, 'member', String(number), '--in', resolve(), ...moved];
+  const member = start(name, process.execPath, args, `"${startOf(number, ports)}" starts it again`);
   const { stdout, stderr } = member.child;
   for (const output of [stdout, stderr]) {
     let rest = '';
@@ -225,8 +268,8 @@ function findNats(named: string | undefined): string {
   );
 }
 
-async function assertPortsFree(): Promise<void> {
-  for (const first of [4222, 6222, 8080, 9464]) {
+async function assertPortsFree({ api, metrics, clients, routes }: Ports): Promise<void> {
+  for (const first of [clients, routes, api, metrics]) {
     for (const number of NUMBERS) {
       const server = createServer().listen(port(first, number), '127.0.0.1');
       const isFree = await Promise.race([
@@ -236,18 +279,24 @@ async function assertPortsFree(): Promise<void> {
       server.close();
       if (isFree) continue;
       const what = `Port ${port(first, number)} of 127.0.0.1 is taken`;
-      throw new CannotStart(`${what}. Stop the program that uses it, or the running cluster`);
+      throw new CannotStart(
+        `${what}. Stop the program that uses it, or the running cluster; or choose others with --port-base`,
+      );
     }
   }
 }
 
-async function untilReady(members: readonly Running[], stopped: AbortSignal): Promise<boolean> {
+async function untilReady(
+  members: readonly Running[],
+  { api }: Ports,
+  stopped: AbortSignal,
+): Promise<boolean> {
   const endMs = performance.now() + READY_MS;
   const waiting = new Set(NUMBERS.map((number) => number as number));
   while (waiting.size > 0 && !stopped.aborted && performance.now() < endMs) {
     for (const number of waiting) {
       const member = members[number - 1];
-      const answer = await fetch(`http://127.0.0.1:${port(8080, number)}/readyz`).catch(() => null);
+      const answer = await fetch(`http://127.0.0.1:${port(api, number)}/readyz`).catch(() => null);
       if (answer?.ok) say(`member-${number} is ready`);
       if (answer?.ok || member === undefined || !isRunning(member)) waiting.delete(number);
     }
@@ -256,11 +305,11 @@ async function untilReady(members: readonly Running[], stopped: AbortSignal): Pr
   return waiting.size === 0;
 }
 
-function showAddresses(members: readonly Running[]): void {
+function showAddresses(members: readonly Running[], { api }: Ports): void {
   for (const number of NUMBERS) {
     const member = members[number - 1];
     const state = member && isRunning(member) ? `process ${member.child.pid}` : 'it has ended';
-    say(`member-${number}: http://127.0.0.1:${port(8080, number)} (${state})`);
+    say(`member-${number}: http://127.0.0.1:${port(api, number)} (${state})`);
   }
   try {
     const text = readFileSync(join(FOLDER, 'member-1', 'demo.json'), 'utf8');
@@ -269,14 +318,16 @@ function showAddresses(members: readonly Running[]): void {
   } catch {
     // Without the demo project there is no link.
   }
-  say(`to list the members and their shares: npx svc admin members --data ${shown('member-1')}`);
-  say(`the logs of the nats-servers: ${shown('nats-1.log')}, and beside it`);
+  say(
+    `to list the members and their shares: npx svc admin members --data ${displayed('member-1')}`,
+  );
+  say(`the logs of the nats-servers: ${displayed('nats-1.log')}, and beside it`);
   say('Ctrl-C stops everything');
 }
 
-async function runCluster(named: string | undefined): Promise<number> {
+async function runCluster(named: string | undefined, ports: Ports): Promise<number> {
   const nats = findNats(named);
-  await assertPortsFree();
+  await assertPortsFree(ports);
   makeKey();
   const stopping = new AbortController();
   const signalled = new Promise<void>((resolve) => {
@@ -286,15 +337,15 @@ async function runCluster(named: string | undefined): Promise<number> {
     };
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
   });
-  const servers = NUMBERS.map((number) => startServer(nats, number));
-  const members = NUMBERS.map(startMember);
+  const servers = NUMBERS.map((number) => startServer(nats, number, ports));
+  const members = NUMBERS.map((number) => startMember(number, ports));
   const stopped = watchOver(servers, members);
   try {
     say('starting three nats-servers and three members, about 20 s');
-    const isReady = await untilReady(members, stopping.signal);
+    const isReady = await untilReady(members, ports, stopping.signal);
     if (!stopping.signal.aborted) {
       if (!isReady) say('some members are not ready after two minutes: see their lines above');
-      showAddresses(members);
+      showAddresses(members, ports);
     }
     const ended = Promise.all([...servers, ...members].map(({ exited }) => exited));
     await Promise.race([signalled, ended]);
@@ -310,7 +361,12 @@ async function runCluster(named: string | undefined): Promise<number> {
 
 function parse(args: readonly string[]) {
   const text = { type: 'string' } as const;
-  const options = { 'nats-server': text, in: text, help: { type: 'boolean' } } as const;
+  const options = {
+    'nats-server': text,
+    in: text,
+    'port-base': text,
+    help: { type: 'boolean' },
+  } as const;
   try {
     return parseArgs({ args: [...args], options }).values;
   } catch (error) {
@@ -321,16 +377,19 @@ function parse(args: readonly string[]) {
 async function main(args: readonly string[]): Promise<number> {
   try {
     if (args[0] === 'member') {
-      process.chdir(parse(args.slice(2)).in ?? ROOT);
+      const { in: folder = ROOT, 'port-base': base } = parse(args.slice(2));
+      const ports = portsFrom(base);
+      process.chdir(folder);
       makeKey();
       const { main: svc } = await import('../src/main.ts');
-      return await svc(['serve', ...memberFlags(Number(args[1]))]);
+      return await svc(['serve', ...memberFlags(Number(args[1]), ports)]);
     }
-    const { 'nats-server': nats, in: folder = ROOT, help } = parse(args);
+    const { 'nats-server': nats, in: folder = ROOT, 'port-base': base, help } = parse(args);
     if (!help) {
       const program = nats === undefined ? undefined : resolve(nats);
+      const ports = portsFrom(base);
       process.chdir(folder);
-      return await runCluster(program);
+      return await runCluster(program, ports);
     }
     process.stdout.write(USAGE);
     return 0;

@@ -5,9 +5,17 @@
  * which later ones are compared.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { goFiles } from './go-messages.ts';
 import { type Page, pages } from './pages.ts';
@@ -53,21 +61,27 @@ if (process.argv.includes('--baseline')) {
 /** src/gen from src/proto, through a scratch folder, so that a check writes nothing here. */
 function generateMessages(): string[] {
   execFileSync('buf', ['lint'], { stdio: 'inherit' });
-  if (!check) {
-    execFileSync('buf', ['generate'], { stdio: 'inherit' });
-    return [];
-  }
   const scratch = mkdtempSync(join(tmpdir(), 'svc-generate-'));
   try {
     execFileSync('buf', ['generate', '--output', scratch], { stdio: 'inherit' });
     const made = globSync('src/gen/**/*.ts', { cwd: scratch });
-    const present = globSync('src/gen/**/*.ts');
-    return [...new Set([...made, ...present])].filter(
-      (file) => textOf(join(scratch, file)) !== textOf(file),
-    );
+    const left = globSync('src/gen/**/*.ts').filter((file) => !made.includes(file));
+    if (!check) for (const file of left) rmSync(file);
+    const files = made.map((path) => {
+      const text = withoutRepeatedComments(readFileSync(join(scratch, path), 'utf8'));
+      return { path, text: () => text };
+    });
+    return [...left, ...generatePages(files)];
   } finally {
     rmSync(scratch, { recursive: true });
   }
+}
+
+/** The comments in the JSON type of a message repeat those of its message type. */
+function withoutRepeatedComments(text: string): string {
+  return text.replaceAll(/^export type \w+Json = \{\n[\s\S]*?^\};$/gm, (type) =>
+    type.replaceAll(/(?:\n *)?\n +\/\*\*[\s\S]*?\*\//g, ''),
+  );
 }
 
 /** The Go module's part of the .proto files. */
@@ -83,7 +97,10 @@ function generateGo(): string[] {
 function generatePages(pages: readonly Page[]): string[] {
   return pages.flatMap(({ path, text }) => {
     if (textOf(path) === text()) return [];
-    if (!check) writeFileSync(path, text());
+    if (!check) {
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, text());
+    }
     return [path];
   });
 }

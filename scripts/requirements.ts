@@ -6,6 +6,7 @@
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import './closed-output.ts';
 import { type Requirement, readRequirements } from './requirements/requirement-index.ts';
 
 const all = readRequirements(join(import.meta.dirname, '..'));

@@ -13,10 +13,10 @@ import { parseArgs } from 'node:util';
 import type { Page } from 'playwright-core';
 import { withScope } from '../bench/support/scope.ts';
 import { type BusyProject, startBusyProject } from '../test/support/busy-project/busy-project.ts';
+import { showsItsData } from '../test/support/busy-project/displayed.ts';
 import { exampleOfEachPage } from '../test/support/busy-project/examples.ts';
 import type { Person } from '../test/support/busy-project/people.ts';
 import { vmId } from '../test/support/busy-project/readings.ts';
-import { showsItsData } from '../test/support/busy-project/shown.ts';
 import { startChromium, type Visitor } from '../test/support/chromium.ts';
 import { buildDashboard, isCurrent } from './build-dashboard.mjs';
 

@@ -73,9 +73,9 @@ const bans: readonly Ban[] = [
     // In running text, a space, a comma or the end of the sentence follows; in a longer address,
     // something else does.
     pattern:
-      /[a-z] (at |by |to )?\$\{(?!shownUrl\()[\w.]*([uU]rl|[uU]ri|URL|servers)\}([ ,;:`']|$)/,
+      /[a-z] (at |by |to )?\$\{(?!redactedUrl\()[\w.]*([uU]rl|[uU]ri|URL|servers)\}([ ,;:`']|$)/,
     message:
-      'shows an address that may contain a login: use shownUrl (streams/platform/shown-url.ts)',
+      'shows an address that may contain a login: use redactedUrl (streams/platform/redacted-url.ts)',
     except: /^(test\/|bench\/|scripts\/)/,
   },
   {

@@ -2,6 +2,7 @@
  * `npm run voice [-- ROOM | --record]`: counts the sentences that a reader would stumble over, by room
  * and beside their limits; lists those of a room; or lowers the limits to the counts.
  */
+import './closed-output.ts';
 import {
   countsOf,
   lowered,

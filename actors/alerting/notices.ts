@@ -17,6 +17,7 @@ declare module '../platform/host/rows.ts' {
 export type NoticeKind =
   | 'INSTANCE_LIMIT'
   | 'DESTINATION_PAUSED'
+  | 'MESSAGES_REFUSED'
   | 'RECIPIENT_BOUNCED'
   | 'READINGS_REFUSED'
   | 'VM_CONTESTED';

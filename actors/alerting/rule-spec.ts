@@ -7,6 +7,7 @@ import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import { OPERATORS, type Operator } from '../../streams/telemetry/entry.ts';
 import { AGE_METRIC, EVALUATED_METRICS } from '../../streams/telemetry/metrics/catalogue.ts';
+import { READING_MAX } from '../../streams/telemetry/metrics/series-catalogue.ts';
 import { isFreeLabelName } from '../../streams/telemetry/samples/batch.ts';
 import { isOneLine, NOT_ONE_LINE } from '../platform/plain-text.ts';
 
@@ -208,10 +209,11 @@ function oneOf<T extends string>(field: string, value: string | undefined, known
 }
 
 function finite(field: string, value: number | undefined): number {
-  if (value !== undefined && Number.isFinite(value)) return value;
+  if (value !== undefined && Math.abs(value) <= READING_MAX) return value;
+  const seen = value === undefined ? 'missing' : value;
   throw invalidInSpec(
     field,
-    `${field} is ${value === undefined ? 'missing' : value}; it must be a finite number`,
+    `${field} is ${seen}; it must be a number from -2^64 to 2^64, beyond which no metric has a value`,
   );
 }
 

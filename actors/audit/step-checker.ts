@@ -114,12 +114,12 @@ export class StepChecker {
   ): string | undefined {
     const { reader } = this.#options;
     return reader.atOnce(() => {
-      const shown = reader.transitions(sequence);
-      if (shown.length !== steps.length) {
-        return `The audit log has ${shown.length} transitions of it, but it has ${steps.length}`;
+      const listed = reader.transitions(sequence);
+      if (listed.length !== steps.length) {
+        return `The audit log has ${listed.length} transitions of it, but it has ${steps.length}`;
       }
       for (const [i, { step, decision }] of steps.entries()) {
-        const recorded = shown[i];
+        const recorded = listed[i];
         const isSame = recorded?.atMs === at && isSameTransition(recorded, step, project);
         if (!isSame || !isSameCause(recorded, decision)) {
           return `The audit log has a transition of ${nameOf(step)} that differs from the committed one`;
@@ -195,15 +195,19 @@ interface DecidedStep {
   readonly decision: Decision;
 }
 
-type ShownTransition = RecordedTransition & { readonly project: string };
+type ListedTransition = RecordedTransition & { readonly project: string };
 
 /** Rows from before request ids were stored have none. */
-function isSameCause({ by, requestId }: ShownTransition, decision: Decision): boolean {
+function isSameCause({ by, requestId }: ListedTransition, decision: Decision): boolean {
   const isSameRequest = requestId === null || requestId === decision.request?.id;
   return isSameRequest && isDeepStrictEqual(by, decision.by);
 }
 
-function isSameTransition(recorded: ShownTransition, step: InstanceStep, project: string): boolean {
+function isSameTransition(
+  recorded: ListedTransition,
+  step: InstanceStep,
+  project: string,
+): boolean {
   return (
     recorded.project === project &&
     recorded.machine === step.machine &&

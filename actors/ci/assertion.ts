@@ -9,8 +9,8 @@ import { createHash } from 'node:crypto';
 import type { CiClaimDifference } from '../../machines/ci/ci-connection.ts';
 import type { ObservedClaims } from '../../machines/ci/ci-verification.ts';
 import type { OnceStore } from '../../streams/platform/once-store.ts';
+import { redactedUrl } from '../../streams/platform/redacted-url.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import { shownUrl } from '../../streams/platform/shown-url.ts';
 import { type Grants, within } from '../identity/grants.ts';
 import { lastRestoredMs } from '../identity/restoration.ts';
 import type { Host, Instance } from '../platform/host/host-port.ts';
@@ -37,6 +37,8 @@ export interface WorkflowIdentity {
   readonly bound: ObservedClaims;
   /** Claims recorded for review and audit. */
   readonly recorded: ObservedClaims;
+  /** The platform's number of the run; null = the token does not have it. */
+  readonly run: string | null;
   /** Ids of the workflow's owner. If these match, a refusal may contain the expected values. */
   readonly ownerClaims: readonly string[];
   /** Names that belong to those ids. Another name under the same ids is a renaming. */
@@ -187,7 +189,7 @@ export function issuerDenial(
   if (approved.issuerUrl === issuerUrl) return undefined;
   return {
     cause: 'ISSUER_CHANGED',
-    message: `The issuer ${approved.issuer} is now ${shownUrl(issuerUrl)}, and was ${shownUrl(approved.issuerUrl) || 'another one'} when the trust was set up. The operator can restore SVC_CI_ISSUERS, or give the other issuer a name of its own. To trust the current one, start a new verification`,
+    message: `The issuer ${approved.issuer} is now ${redactedUrl(issuerUrl)}, and was ${redactedUrl(approved.issuerUrl) || 'another one'} when the trust was set up. The operator can restore SVC_CI_ISSUERS, or give the other issuer a name of its own. To trust the current one, start a new verification`,
     claims: [],
   };
 }
@@ -290,14 +292,14 @@ export type Comparison =
  */
 export function compareClaims(
   approved: ObservedClaims,
-  shown: ObservedClaims,
+  presented: ObservedClaims,
   { ownerClaims, nameClaims }: Pick<WorkflowIdentity, 'ownerClaims' | 'nameClaims'>,
 ): Comparison {
   const names = Object.keys(approved).sort();
-  const differing = names.filter((name) => !isSame(approved, shown, name));
+  const differing = names.filter((name) => !isSame(approved, presented, name));
   const isOwner =
     ownerClaims.length > 0 &&
-    ownerClaims.every((name) => claimOf(approved, name) && isSame(approved, shown, name));
+    ownerClaims.every((name) => claimOf(approved, name) && isSame(approved, presented, name));
   // Without the owner's ids nothing is identified, even if nothing differs.
   if (differing.length === 0 && isOwner) return { isSame: true };
   const named = differing.length > 0 ? differing : ownerClaims;
@@ -305,7 +307,7 @@ export function compareClaims(
     isSame: false,
     differences: named.map((claim) => ({
       claim,
-      got: textOf(claimOf(shown, claim)),
+      got: textOf(claimOf(presented, claim)),
       ...(isOwner && { expected: textOf(claimOf(approved, claim)) }),
     })),
     isRenamed: isOwner && differing.some((claim) => nameClaims.includes(claim)),
@@ -313,8 +315,8 @@ export function compareClaims(
 }
 
 /** true if both are the same text, or both are absent. */
-function isSame(approved: ObservedClaims, shown: ObservedClaims, name: string): boolean {
-  const [wanted, got] = [claimOf(approved, name), claimOf(shown, name)];
+function isSame(approved: ObservedClaims, presented: ObservedClaims, name: string): boolean {
+  const [wanted, got] = [claimOf(approved, name), claimOf(presented, name)];
   return wanted === got && (wanted === null || typeof wanted === 'string');
 }
 

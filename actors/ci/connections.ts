@@ -6,7 +6,7 @@
 import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
-import { recordAccessChange, shownActor } from '../identity/access-notices.ts';
+import { displayedActor, recordAccessChange } from '../identity/access-notices.ts';
 import { checkDisplayName, checkReason, someCapabilities } from '../identity/checks.ts';
 import { grantsOf } from '../identity/grants.ts';
 import type {
@@ -114,7 +114,7 @@ export function deleteConnection({ host }: Deps, request: NamedConnection): Chan
 function recordWidened(draft: Draft, connection: string, what: string, by: Actor): void {
   const displayName = draft.instance(MACHINE, connection)?.context.displayName;
   const name = `projects/${draft.project}/ciConnections/${connection}`;
-  const text = `The CI connection "${String(displayName)}" (${name}) ${what} by ${shownActor(draft, by.name)}`;
+  const text = `The CI connection "${String(displayName)}" (${name}) ${what} by ${displayedActor(draft, by.name)}`;
   recordAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
 }
 

@@ -120,9 +120,9 @@ async function exchangeAssertion(deps: ExchangeDeps, request: ExchangeRequest): 
   const verified = await prove(deps, request, row);
   // The row may have changed since it was read; the commit below checks it again.
   const denial = denialOf(view, row, verified);
-  if (denial) throw deny(deps, row, denial);
+  if (denial) throw deny(deps, row, denial, verified);
   const granted = await commitExchange(deps, { project, id }, verified);
-  if ('cause' in granted.answer) throw deny(deps, row, granted.answer);
+  if ('cause' in granted.answer) throw deny(deps, row, granted.answer, verified);
   const accessToken = await deps.tokens.sign({ ...granted.answer, project, connection: id });
   deps.count('EXCHANGED');
   return { accessToken, expiresMs: granted.answer.expiresMs, sequence: granted.sequence };
@@ -174,9 +174,11 @@ function deny(
   { notes, count }: ExchangeDeps,
   connection: Instance<'ciConnection'> | undefined,
   denial: Denial,
+  { claims: { run } }: VerifiedAssertion,
 ): Refusal {
   count(connection ? denial.cause : 'UNKNOWN_TRUST');
-  const note = { code: denial.cause, differences: differencesIn(denial.claims) };
+  const differences = differencesIn(denial.claims);
+  const note = { code: denial.cause, differences, ...(run !== null && { run }) };
   return deniedExchange(denial, recordRefusal(notes, connection, note));
 }
 

@@ -14,14 +14,19 @@ import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 export const APART_MS = 60_000;
 
 /**
- * One refusal. The only parts that the stranger could have chosen are the code and the compared
- * claims.
+ * One refusal. The only parts that the stranger could have chosen are the code, the compared claims,
+ * and the run among the runs of their own.
  */
 export interface RefusedExchange {
   /** Reason and cause, e.g. `IDENTITY_MISMATCH`, one of about two dozen. */
   readonly code: string;
   readonly differences: readonly CiClaimDifference[];
+  /** The platform's number of the run; absent if its token could not be verified. */
+  readonly run?: string;
 }
+
+/** Most runs that a note names. */
+const RUNS_MAX = 5;
 
 /** The host that commits notes. */
 export interface RefusalNotesDeps {
@@ -40,6 +45,7 @@ interface Note {
   readonly codes: Map<string, number>;
   /** By claim and difference. */
   readonly differences: Map<string, CiClaimDifference>;
+  readonly runs: Set<string>;
 }
 
 interface Held {
@@ -70,13 +76,15 @@ export class RefusalNotes {
    * Records a rejected exchange, now or in the next note, and returns the id of that note. Callers
    * do not wait for the write, because its duration would reveal that the connection exists.
    */
-  add(connection: Instance<'ciConnection'>, { code, differences }: RefusedExchange): string {
+  add(connection: Instance<'ciConnection'>, refused: RefusedExchange): string {
+    const { code, differences, run } = refused;
     const { instance: id, project } = connection;
     const held = this.#held.get(id);
     if (held) {
       const { note } = held;
       note.codes.set(code, (note.codes.get(code) ?? 0) + 1);
       for (const one of differences) note.differences.set(keyOf(one), one);
+      if (run !== undefined && note.runs.size < RUNS_MAX) note.runs.add(run);
       return note.correlation;
     }
     const note: Note = {
@@ -85,6 +93,7 @@ export class RefusalNotes {
       correlation: this.correlation(),
       codes: new Map([[code, 1]]),
       differences: new Map(differences.map((one) => [keyOf(one), one])),
+      runs: new Set(run === undefined ? [] : [run]),
     };
     const waitMs = this.#waitMs(connection);
     if (waitMs > 0) this.#hold(note, waitMs);
@@ -175,6 +184,12 @@ function noteInDraft(draft: Draft, note: Note, evenIfEarly: boolean): number {
   const claims = [...new Set(differences.map(({ claim }) => claim))];
   const codes = Object.fromEntries(note.codes);
   const about = { correlation, codes, claims, differences, refusals: refusalsIn(note) };
-  draft.send('ciConnection', connection, { type: 'exchangeRefused', at: draft.at, ...about });
+  const runs = note.runs.size === 0 ? {} : { runs: [...note.runs] };
+  draft.send('ciConnection', connection, {
+    type: 'exchangeRefused',
+    at: draft.at,
+    ...about,
+    ...runs,
+  });
   return 0;
 }

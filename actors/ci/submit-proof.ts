@@ -217,8 +217,8 @@ async function recordWrongCode(
 /** Compares digests in constant time. */
 function isCodeOf(row: Instance<'ciVerification'>, codeHash: string): boolean {
   const stored = Buffer.from(row.context.codeHash, 'hex');
-  const shown = Buffer.from(codeHash, 'hex');
-  return stored.length === shown.length && timingSafeEqual(stored, shown);
+  const presented = Buffer.from(codeHash, 'hex');
+  return stored.length === presented.length && timingSafeEqual(stored, presented);
 }
 
 function unknownCode(): Refusal {
@@ -259,7 +259,7 @@ export class WrongCodes {
   /** By verification and source. */
   readonly #attempts = new BoundedCache<string, Attempts>(KEPT_MAX);
   /** By verification. */
-  readonly #unnoted = new BoundedCache<string, Unnoted>(KEPT_MAX);
+  readonly #unrecorded = new BoundedCache<string, Unnoted>(KEPT_MAX);
 
   constructor(clock: Pick<Clock, 'elapsed'>) {
     this.#clock = clock;
@@ -285,11 +285,11 @@ export class WrongCodes {
    */
   takeForNote(verification: string): number {
     const nowMs = this.#clock.elapsed();
-    const before = this.#unnoted.get(verification);
+    const before = this.#unrecorded.get(verification);
     const codes = (before?.codes ?? 0) + 1;
     const isEarly = before !== undefined && nowMs < before.notedMs + APART_MS;
     const notedMs = isEarly ? before.notedMs : nowMs;
-    this.#unnoted.set(verification, { codes: isEarly ? codes : 0, notedMs });
+    this.#unrecorded.set(verification, { codes: isEarly ? codes : 0, notedMs });
     return isEarly ? 0 : codes;
   }
 

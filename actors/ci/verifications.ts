@@ -13,7 +13,7 @@ import type {
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
-import { recordAccessChange, shownActor, shownOwner } from '../identity/access-notices.ts';
+import { displayedActor, displayedOwner, recordAccessChange } from '../identity/access-notices.ts';
 import { checkDisplayName, checkReason } from '../identity/checks.ts';
 import type { Committed, Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { type AssertionVerifier, defaultIssuer } from './assertion.ts';
@@ -193,7 +193,7 @@ function recordNewTrust(draft: Draft, connection: string, input: CiConnectionInp
   const account = `projects/${draft.project}/serviceAccounts/${serviceAccount}`;
   const text =
     `The CI connection "${displayName}" (${name})${repository} was approved by ` +
-    `${shownActor(draft, createdBy)}: for ${capabilities.join(' and ')}, as ${shownOwner(draft, account)}`;
+    `${displayedActor(draft, createdBy)}: for ${capabilities.join(' and ')}, as ${displayedOwner(draft, account)}`;
   recordAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
 }
 

@@ -1,41 +1,25 @@
 /**
  * Deliveries as a work queue. The dispatcher of a project's owner publishes the attempts that may
- * start. The deliverer of any member takes them from the queue and runs them: a commit that
- * rechecks everything opens an attempt, it is sent under a deadline that starts with that commit,
- * and a second commit ends it. Attempts that run at the same time share their commits. After a
- * crash the outcome is recorded as `unknown`, and the attempt is retried under the same delivery
- * id: delivery is at least once, never more often than the rows say.
+ * start. The deliverer of any member takes them from the queue and runs each along its path
+ * (`attempt-path.ts`). After a crash the outcome is recorded as `unknown`, and the attempt is retried
+ * under the same delivery id: delivery is at least once, never more often than the rows say.
  */
 
 import { once } from 'node:events';
 import type { Commit } from '../../streams/platform/commit/commit.ts';
 import type { Ownership } from '../../streams/platform/membership/membership.ts';
-import { nextTurn, TimeSlices } from '../../streams/platform/operators.ts';
+import { TimeSlices } from '../../streams/platform/operators.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Consumer, Delivery, Stream } from '../../streams/platform/stream.ts';
 import { isRetryable } from '../platform/retryable.ts';
-import {
-  type AnswerExcerpt,
-  type Attempt,
-  type AttemptDeps,
-  BATCH_ITEMS_MAX,
-  Bodies,
-  BodyGone,
-  type DeliveryContents,
-  kindOf,
-  type Opened,
-  openAttempts,
-  ProjectBatches,
-  sendAttempt,
-} from './attempt.ts';
+import type { AnswerExcerpt, AttemptDeps, DeliveryContents } from './attempt.ts';
+import { type AttemptPath, attemptPath } from './attempt-path.ts';
+import { Bodies, BodyGone } from './bodies.ts';
+import { DestinationSlots } from './destination-slots.ts';
 import { Dispatcher } from './dispatcher.ts';
-import type { AttemptOutcome } from './notifier-port.ts';
-import { type EndedAttempt, type ReportedAttempt, recordLost, recordOutcomes } from './outcome.ts';
-import { Places } from './places.ts';
+import { type ReportedAttempt, recordLost } from './outcome.ts';
 import { type DueAttempt, deliveriesConsumer, parseDue } from './queues.ts';
 import { WriteBatch } from './write-batch.ts';
-
-export type { DeliveryContents } from './attempt.ts';
 
 /** Wake-ups, rows, and the recipients of an attempt's results. */
 export interface DelivererDeps extends Omit<AttemptDeps, 'contents' | 'bodies' | 'excerpts'> {
@@ -76,18 +60,15 @@ export function delivererPart(deps: DelivererDeps) {
 
 /** Stopping it waits for the attempts in progress, and starts no others. */
 class Deliverer {
-  readonly #deps: DelivererDeps & AttemptDeps;
+  readonly #deps: DelivererDeps;
   readonly #dispatcher: Dispatcher;
-  readonly #places: Places;
-  readonly #openings: ProjectBatches<DueAttempt, Opened>;
-  readonly #endings: ProjectBatches<EndedAttempt, undefined>;
+  readonly #slots: DestinationSlots;
+  readonly #path: AttemptPath;
   readonly #slices: TimeSlices;
   /** Ids of ended deliveries whose bodies must be deleted. */
   readonly #discards: WriteBatch<string>;
   readonly #excerpts: WriteBatch<AnswerExcerpt>;
   readonly #attempts = new Set<Promise<void>>();
-  /** Number of attempts without a known outcome, by project. */
-  readonly #sending = new Map<string, number>();
   /** Deliveries with an open attempt of this process, until its outcome is committed. */
   readonly #open = new Set<string>();
   /** True if it starts no more attempts, because the process stops or this run has failed. */
@@ -97,24 +78,20 @@ class Deliverer {
 
   constructor(deps: DelivererDeps) {
     const { clock, contents, onFault } = deps;
+    this.#deps = deps;
     this.#excerpts = new WriteBatch({
       clock,
       write: deps.keepExcerpts,
       onFault: (count, error) => onFault(`storing ${count} excerpts of answers`, error),
     });
-    this.#deps = { ...deps, excerpts: this.#excerpts, bodies: new Bodies(contents) };
-    this.#places = new Places(clock);
-    this.#openings = new ProjectBatches(
-      (project, dues) => openAttempts(this.#deps, project, dues),
-      nextTurn,
-    );
-    this.#endings = new ProjectBatches(
-      async (project, ended) => {
-        await recordOutcomes(this.#deps, project, ended);
-        return ended.map(() => undefined);
-      },
-      (project, count) => this.#gatherEnds(project, count),
-    );
+    this.#slots = new DestinationSlots(clock);
+    this.#path = attemptPath({
+      ...deps,
+      bodies: new Bodies(contents),
+      excerpts: this.#excerpts,
+      slots: this.#slots,
+      persist: (submit) => this.#persist(submit),
+    });
     this.#slices = new TimeSlices(clock);
     this.#dispatcher = new Dispatcher({
       ...deps,
@@ -139,7 +116,7 @@ class Deliverer {
     const stop = (): void => {
       this.#stopped = true;
       this.#isEnding = true;
-      this.#places.refuseAll();
+      this.#slots.close();
       void this.#dispatcher.stop();
       void consumer.close();
     };
@@ -151,7 +128,7 @@ class Deliverer {
       for await (const message of consumer) this.#take(message);
     } finally {
       this.#stopped = true;
-      this.#places.refuseAll();
+      this.#slots.close();
       signal.removeEventListener('abort', stop);
       await consumer.close();
       await Promise.all([...this.#attempts, this.#dispatcher.stop()]);
@@ -161,7 +138,7 @@ class Deliverer {
   }
 
   inFlight(): number {
-    return this.#open.size - this.#places.count;
+    return this.#open.size - this.#slots.count;
   }
 
   queues(): number {
@@ -205,73 +182,10 @@ class Deliverer {
   }
 
   async #attempt(due: DueAttempt): Promise<void> {
-    const { clock } = this.#deps;
-    const opened = await this.#openInPlace(due);
-    if (opened.kind === 'suppressed') this.#report(due, opened, 0);
+    const opened = await this.#path(due);
     if (opened.kind === 'busy') this.#dispatcher.recordBusy(due);
     if (opened.kind === 'faulty') throw opened.error;
-    if (opened.kind !== 'open') return this.#notSent(due);
-    const startedMs = clock.elapsed();
-    const outcome = await this.#send(opened.attempt);
-    const durationMs = clock.elapsed() - startedMs;
-    this.#report(due, outcome, durationMs);
-    const { project, delivery, attemptId } = opened.attempt;
-    const ended = { project, delivery, attemptId, outcome, durationMs };
-    await this.#persist(async () => void (await this.#endings.add(project, ended)));
-  }
-
-  #report(due: DueAttempt, outcome: ReportedAttempt['outcome'], durationMs: number): void {
-    const { project, delivery, attempt } = due;
-    const view = this.#deps.host.view(project);
-    const row = view.instance('delivery', delivery);
-    if (!row) return;
-    const { destination } = row.context;
-    const about = { project, delivery, attempt, destination, kind: kindOf(view, row.context) };
-    this.#deps.onAttempt({ ...about, outcome, durationMs });
-  }
-
-  async #send(attempt: Attempt): Promise<AttemptOutcome> {
-    const { project } = attempt;
-    const sending = this.#sending;
-    sending.set(project, (sending.get(project) ?? 0) + 1);
-    try {
-      return await sendAttempt(this.#deps, attempt);
-    } finally {
-      const left = (sending.get(project) ?? 1) - 1;
-      if (left > 0) sending.set(project, left);
-      else sending.delete(project);
-    }
-  }
-
-  /**
-   * Attempts that were opened together usually end together, so an end waits while more of them
-   * arrive, turn by turn of the event loop. A single attempt, or a slow batch, is committed at
-   * once.
-   */
-  async #gatherEnds(project: string, count: () => number): Promise<void> {
-    const { clock } = this.#deps;
-    const startedMs = clock.elapsed();
-    const isOver = () =>
-      !this.#sending.has(project) ||
-      count() >= BATCH_ITEMS_MAX ||
-      clock.elapsed() - startedMs > GATHER_MS_MAX;
-    let [before, quietTurns] = [0, 0];
-    while (!isOver() && quietTurns < GATHER_TURNS) {
-      quietTurns = count() > before ? 0 : quietTurns + 1;
-      before = count();
-      await nextTurn();
-    }
-  }
-
-  /** Opens the attempt as soon as its destination has a slot. */
-  async #openInPlace(due: DueAttempt): Promise<Opened> {
-    while (true) {
-      const opened = await this.#openings.add(due.project, due);
-      if (opened.kind !== 'busy' || this.#stopped) return opened;
-      const row = this.#deps.host.view(due.project).instance('delivery', due.delivery);
-      const hasPlace = row && (await this.#places.wait(row.context.destination));
-      if (!hasPlace) return opened;
-    }
+    if (opened.kind !== 'open') this.#notSent(due);
   }
 
   /** If the delivery ended while its body was being stored, the body is deleted too. */
@@ -305,8 +219,8 @@ class Deliverer {
       if (final && isOwner) this.#discards.add(instance);
       if (from !== 'sending') continue;
       const destination = String(context.destination);
-      if (event.failing === true) this.#places.refuse(destination);
-      else this.#places.free(destination);
+      if (event.failing === true) this.#slots.refuse(destination);
+      else this.#slots.free(destination);
     }
   }
 
@@ -336,7 +250,3 @@ function nothing(signal: AbortSignal): Consumer {
     }),
   };
 }
-
-/** Maximum turns without another end, and maximum time, ms, for which the ends of attempts wait. */
-const GATHER_TURNS = 4;
-const GATHER_MS_MAX = 20;

@@ -32,7 +32,10 @@ export interface GroupMember {
 
 /** Body of a record of kind `grouped`, under a member's key. */
 interface GroupedNotificationBody {
-  /** Groups whose message names it, oldest first. There are several if one replaced another. */
+  /**
+   * Groups and plain deliveries whose message names it, oldest first. There are several if one
+   * replaced another.
+   */
   readonly deliveries: readonly string[];
 }
 
@@ -61,12 +64,10 @@ function idOf(parts: readonly unknown[]): string {
   return `dlv_${digest.slice(0, 32)}`;
 }
 
-/** The delivery of the notification, or the groups that have it. */
+/** The delivery of the notification, and the groups and plain deliveries that have it. */
 export function deliveriesOf(view: ProjectView, key: string): Instance<'delivery'>[] {
-  const alone = view.instance('delivery', key);
-  if (alone) return [alone];
-  const groups = view.record('grouped', key)?.body.deliveries ?? [];
-  return groups.flatMap((id) => view.instance('delivery', id) ?? []);
+  const others = view.record('grouped', key)?.body.deliveries ?? [];
+  return [key, ...others].flatMap((id) => view.instance('delivery', id) ?? []);
 }
 
 /** True for a delivery of several incidents, or of one that others might have joined. */
@@ -234,16 +235,58 @@ export function continueGroup(
   });
   for (const [i, member] of remaining.entries()) {
     putMember(draft, id, { ...member, place: i + 1 });
-    const groups = draft.record('grouped', member.key)?.body.deliveries ?? [];
-    const body = { deliveries: [...groups, id] };
-    draft.putRecord({ kind: 'grouped', id: member.key, body });
+    addDelivery(draft, member.key, id);
   }
   return id;
 }
 
-/** Deletes the group's members together with the group. */
+/**
+ * Makes the delivery that repeats a message in the plainest form, once: a chat service rejected the
+ * content, which a second attempt with the same bytes would not change. Its schedule starts anew,
+ * within the 24 hours of the first one. Returns its id, or undefined if the message was plain.
+ */
+export function repeatPlainly(draft: Draft, row: Instance<'delivery'>): string | undefined {
+  const { instance, context } = row;
+  if (context.isPlain) return undefined;
+  const id = idOf(['plain', instance]);
+  const { at, project } = draft;
+  const { event, occurrence, destination, recipient, rule, createdMs } = context;
+  const { incident, alertInstance, evaluationRevision } = context;
+  const members = liveMembers(draft, instance, context);
+  draft.start('delivery', id, {
+    at,
+    project,
+    event,
+    occurrence,
+    destination,
+    recipient,
+    rule,
+    incident,
+    alertInstance,
+    evaluationRevision,
+    isPlain: true,
+    continued: { members: members.length, createdMs, earlierAttempts: 0 },
+  });
+  for (const [i, member] of members.entries()) putMember(draft, id, { ...member, place: i + 1 });
+  const keys = isGroup(context) ? members.map(({ key }) => key) : [instance];
+  // A test has no other delivery to be ordered with.
+  if (event !== 'TEST') for (const key of keys) addDelivery(draft, key, id);
+  return id;
+}
+
+function addDelivery(draft: Draft, key: string, id: string): void {
+  const deliveries = draft.record('grouped', key)?.body.deliveries ?? [];
+  draft.putRecord({ kind: 'grouped', id: key, body: { deliveries: [...deliveries, id] } });
+}
+
+/** Deletes the delivery's members, and the records that lead to it, together with it. */
 export function forgetMembers(draft: Draft, row: Instance<'delivery'>): void {
-  for (const { place, key } of allMembers(draft, row.instance, row.context)) {
+  const { context } = row;
+  const alone = deliveryIdOf(context);
+  if (context.isPlain && !isGroup(context) && draft.record('grouped', alone)) {
+    draft.putRecord({ kind: 'grouped', id: alone, body: null });
+  }
+  for (const { place, key } of allMembers(draft, row.instance, context)) {
     draft.putRecord({ kind: 'groupMember', id: placeOf(row.instance, place), body: null });
     if (!draft.record('grouped', key)) continue;
     draft.putRecord({ kind: 'grouped', id: key, body: null });

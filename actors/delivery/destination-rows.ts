@@ -31,6 +31,11 @@ export function destinationOf({
   return context;
 }
 
+/** Key of the notice that messages are rejected. */
+export function refusedNotice(id: string): Pick<NoticeBody, 'kind' | 'subject'> {
+  return { kind: 'MESSAGES_REFUSED', subject: { collection: 'destinations', id } };
+}
+
 /** Key of the notice about an automatic pause. */
 export function pausedNotice(id: string): Pick<NoticeBody, 'kind' | 'subject'> {
   return { kind: 'DESTINATION_PAUSED', subject: { collection: 'destinations', id } };

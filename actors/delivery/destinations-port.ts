@@ -154,8 +154,8 @@ export interface VerificationMail {
   readonly expiresMs: number;
   /** True while the link works. A newer link or a removal invalidates it. */
   readonly isCurrent: () => boolean;
-  /** Called with the status of the mail server if the address accepts no mail. */
-  readonly onBounced: (status: number) => Promise<void>;
+  /** Called with the reason if the address accepts no mail. */
+  readonly onBounced: (reason: string) => Promise<void>;
 }
 
 /** The queue of verification mails. */

@@ -14,7 +14,13 @@ import type { Committed, Draft, Host, Instance, ProjectView } from '../platform/
 import { checkLimit } from '../platform/project-limits.ts';
 import { RateLimiter } from '../platform/rate-limiter.ts';
 import { startTestDelivery } from './audience.ts';
-import { committedRow, destinationOf, livingRow, pausedNotice } from './destination-rows.ts';
+import {
+  committedRow,
+  destinationOf,
+  livingRow,
+  pausedNotice,
+  refusedNotice,
+} from './destination-rows.ts';
 import type {
   Changed,
   CreateDestination,
@@ -157,6 +163,7 @@ function retarget(
   }
   if (before.urlDigest === address.urlDigest) return { urlId: null, discarded: [], invited: [] };
   draft.send('destination', id, { type: 'retargeted', at: draft.at, ...address, by });
+  endNotice(draft, refusedNotice(id));
   return { urlId: address.urlId, discarded: [urlIdOf(id, before)], invited: [] };
 }
 
@@ -176,6 +183,7 @@ async function deleteDestination(
       removeRecipients(draft, recipientRows(draft, id), 'DESTINATION_DELETED');
       draft.send('destination', id, { type: 'deleted', at: draft.at, by: by.name });
       endNotice(draft, pausedNotice(id));
+      endNotice(draft, refusedNotice(id));
       endBounceNotice(draft, id);
       const secrets = context.secrets.map((secret) => secret.id);
       return { sealed: [...(context.kind === 'email' ? [] : [urlIdOf(id, context)]), ...secrets] };
@@ -243,6 +251,7 @@ function resume(deps: DestinationsDeps, act: OneDestination): Promise<Changed> {
     if (row.value !== 'paused') throw invalidState('The destination is not paused');
     draft.send('destination', act.id, { type: 'resumed', at: draft.at, by: act.by.name });
     endNotice(draft, pausedNotice(act.id));
+    endNotice(draft, refusedNotice(act.id));
   });
 }
 
@@ -297,7 +306,7 @@ async function verify(
       const { kind } = destinationOf(livingRow(draft, id));
       if (kind !== 'email')
         throw invalidState(`A destination of kind ${kind} needs no verification`);
-      const unconfirmed = recipientRows(draft, id).filter(isAsked(deps.host, draft));
+      const unconfirmed = recipientRows(draft, id).filter(awaitsConfirmation(deps.host, draft));
       const asked = unconfirmed.flatMap((row) => allowed.get(row.instance) ?? []);
       if (unconfirmed.length > 0 && asked.length === 0)
         throw tooMany('Mails were sent a moment ago', waitMs);
@@ -331,7 +340,7 @@ function invitationsNow(deps: DestinationsDeps, project: string, id: string) {
   const room = mails.room(project);
   let waitMs = 0;
   const view = deps.host.view(project);
-  for (const row of recipientRows(view, id).filter(isAsked(deps.host, view))) {
+  for (const row of recipientRows(view, id).filter(awaitsConfirmation(deps.host, view))) {
     const { address } = recipientOf(row);
     const rowWaitMs = allowed.size < room ? mails.take(project, address) : QUEUE_FULL_MS;
     waitMs = Math.max(waitMs, rowWaitMs);
@@ -341,7 +350,7 @@ function invitationsNow(deps: DestinationsDeps, project: string, id: string) {
 }
 
 /** True for a recipient who has not responded yet, and is a member who may receive mail. */
-function isAsked(host: Pick<Host, 'view'>, view: ProjectView) {
+function awaitsConfirmation(host: Pick<Host, 'view'>, view: ProjectView) {
   const isPersonActive = activePeople(host);
   return (row: Instance<'recipient'>): boolean =>
     (row.value === 'invited' || row.value === 'bounced') &&

@@ -10,9 +10,11 @@ import { type Random, ulid } from '../../streams/platform/random.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { activePeople } from '../alerting/eligible.ts';
 import type { Host, Instance } from '../platform/host/host-port.ts';
-import { kindOf, recheckDelivery } from './attempt.ts';
+import { kindOf } from './attempt.ts';
 import { isHeld } from './audience.ts';
+import { attemptEndOf, FIXED } from './breaker.ts';
 import type { Notifier } from './notifier-port.ts';
+import { recheckDelivery } from './opening.ts';
 import {
   DestinationQueues,
   type DueAttempt,
@@ -44,9 +46,6 @@ interface DispatcherDeps {
 const RETURN_MS = 10_000;
 /** The same if this process already knows that it was not opened, ms. */
 const BUSY_MS = 250;
-
-/** Events of a destination that make its earlier failures meaningless. */
-const FIXED: ReadonlySet<string> = new Set(['retargeted', 'resumed']);
 
 interface Published {
   readonly job: QueuedDelivery;
@@ -141,9 +140,7 @@ export class Dispatcher {
     if (to === 'sending') this.#published.delete(instance);
     if (!final && to !== 'waiting') return;
     this.#forget(job);
-    const isHealthy = event.type === 'accepted';
-    const result = isHealthy ? 'healthy' : event.failing === true ? 'failing' : 'neutral';
-    const restMs = typeof event.restMs === 'number' ? event.restMs : 0;
+    const { result, restMs } = attemptEndOf(event);
     this.#queues.end(job, result, this.#deps.clock.elapsed(), restMs);
   }
 

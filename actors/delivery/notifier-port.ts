@@ -62,6 +62,8 @@ export type AttemptOutcome =
       readonly unknown: boolean;
       readonly httpStatus?: number;
       readonly retryAfterMs?: number;
+      /** The platform says that the wait applies to all messages from this address. */
+      readonly isGlobalLimit?: boolean;
       /**
        * The endpoint asks for fewer requests (429, 502, 503, 504): its queue drops to one at a
        * time.
@@ -84,6 +86,11 @@ export type AttemptOutcome =
       readonly pauseDestination: boolean;
       /** The mail server reports that the address accepts no mail. This ends only the recipient. */
       readonly bounced?: boolean;
+      /**
+       * The service rejected the content of this message. One new delivery sends it in the plainest
+       * form (`repeatPlainly`).
+       */
+      readonly content?: boolean;
       readonly excerpt?: string;
     };
 

@@ -7,11 +7,13 @@
 import { type AttemptEnd, nextAttemptCap } from '../../machines/delivery/attempt-cap.ts';
 import type { DeliveryContext, DeliveryEvent } from '../../machines/delivery/delivery.ts';
 import type { DestinationContext, DestinationKind } from '../../machines/delivery/destination.ts';
-import { retryDelayMs } from '../../machines/delivery/retry-schedule.ts';
+import { FIRING_RETRY_AFTER_MS_MAX, retryDelayMs } from '../../machines/delivery/retry-schedule.ts';
 import { fraction } from '../../streams/platform/random.ts';
-import { raiseNotice } from '../alerting/notices.ts';
-import type { Draft } from '../platform/host/host-port.ts';
+import { endNotice, raiseNotice } from '../alerting/notices.ts';
+import type { Draft, Instance } from '../platform/host/host-port.ts';
 import { type AttemptDeps, delivererActor } from './attempt.ts';
+import { repeatPlainly } from './delivery-group.ts';
+import { pausedNotice, refusedNotice } from './destination-rows.ts';
 import type { AttemptOutcome } from './notifier-port.ts';
 import type { DueAttempt, OpenAttempt } from './queues.ts';
 import { recordBounce } from './recipients.ts';
@@ -61,11 +63,13 @@ function recordEnd(
   const event = outcomeEvent(outcome, context, draft.at, jitter);
   const { changed } = draft.send('delivery', delivery, { ...event, attemptId });
   if (!changed) return;
+  const isRepeated = isContentRefused(outcome) && repeatPlainly(draft, row) !== undefined;
   // The outcome of the message is always recorded, or it would be sent again. If a newer member has
   // moved the destination, the effect on the destination is left to newer members.
   if (isBounce(outcome)) recordBouncedRecipient(draft, context, outcome.error);
   if (!draft.canMove('destination', context.destination)) return;
   if (!isBounce(outcome)) updateDestination(draft, context.destination, outcome);
+  if (outcome.kind === 'refused' && !isRepeated) recordRefused(draft, row, outcome);
   const end = { result: resultOf(outcome), durationMs };
   changeCap(draft, context.destination, end, notifier);
 }
@@ -96,6 +100,11 @@ function isBounce(
   return outcome.kind === 'refused' && outcome.bounced === true;
 }
 
+/** True if another form of the message may be accepted. */
+function isContentRefused(outcome: AttemptOutcome): boolean {
+  return outcome.kind === 'refused' && outcome.content === true;
+}
+
 function outcomeEvent(
   outcome: AttemptOutcome,
   context: DeliveryContext,
@@ -107,10 +116,14 @@ function outcomeEvent(
   switch (outcome.kind) {
     case 'accepted':
       return { type: 'accepted', at, httpStatus };
-    case 'refused':
-      return { type: 'refused', at, httpStatus, error: outcome.error, ...failing };
+    case 'refused': {
+      const isRepeated = isContentRefused(outcome) && !context.isPlain;
+      const error = `${outcome.error}${isRepeated ? REPEATED : ''}`;
+      return { type: 'refused', at, httpStatus, error, ...failing };
+    }
     case 'failed': {
-      const { unknown, error, slows, retryAfterMs } = outcome;
+      const { unknown, error, slows } = outcome;
+      const retryAfterMs = requestedWaitMs(outcome, context);
       const rest = slows && retryAfterMs !== undefined ? { restMs: retryAfterMs } : {};
       const delayMs = delayOf(context, at, jitter, retryAfterMs);
       const known = { type: 'attemptFailed', at, unknown, httpStatus, error, delayMs } as const;
@@ -118,6 +131,18 @@ function outcomeEvent(
     }
   }
 }
+
+/** The wait that the receiver requested, ms, within the bound of a firing message. */
+function requestedWaitMs(
+  { retryAfterMs, isGlobalLimit }: Extract<AttemptOutcome, { kind: 'failed' }>,
+  { event }: DeliveryContext,
+): number | undefined {
+  const isFiring = event === 'FIRING' || event === 'REPEATED';
+  if (retryAfterMs === undefined || !isFiring || isGlobalLimit) return retryAfterMs;
+  return Math.min(retryAfterMs, FIRING_RETRY_AFTER_MS_MAX);
+}
+
+const REPEATED = '. A new delivery repeats it as plain text';
 
 /** Wait before the next attempt, ms; null if it would be after the 24 hours. */
 function delayOf(
@@ -147,6 +172,8 @@ function isOurs(outcome: AttemptOutcome): outcome is Extract<AttemptOutcome, { k
 /** The meaning of an attempt's end for its endpoint. */
 function resultOf(outcome: AttemptOutcome): AttemptEnd['result'] {
   if (outcome.kind === 'accepted') return 'healthy';
+  // A quick answer about one message. The next one may be accepted, and must not wait.
+  if (isContentRefused(outcome)) return 'healthy';
   // `slows` applies even if our own mail server reports it.
   return isBounce(outcome) || (isOurs(outcome) && !outcome.slows) ? 'neutral' : 'failing';
 }
@@ -171,6 +198,7 @@ function updateDestination(draft: Draft, id: string, outcome: AttemptOutcome): v
   if (outcome.kind === 'accepted') {
     if (contextOf(draft, id).failingSinceMs === null) return;
     draft.send('destination', id, { type: 'attemptAccepted', at });
+    endNotice(draft, refusedNotice(id));
     return;
   }
   const { error } = outcome;
@@ -182,6 +210,26 @@ function updateDestination(draft: Draft, id: string, outcome: AttemptOutcome): v
   if (!wasPaused && isPaused(draft, id)) recordPaused(draft, id);
 }
 
+/**
+ * Raises a notice if no message was accepted between an earlier failure and this rejection, or if
+ * even the plainest form was rejected. One message among accepted ones is displayed with its error.
+ */
+function recordRefused(
+  draft: Draft,
+  { context }: Instance<'delivery'>,
+  outcome: Extract<AttemptOutcome, { kind: 'refused' }>,
+): void {
+  const { destination: id } = context;
+  if (outcome.bounced === true || isPaused(draft, id)) return;
+  const { failingSinceMs, lastFailedMs } = contextOf(draft, id);
+  const isFirst = failingSinceMs === lastFailedMs;
+  if (isFirst && !context.isPlain) return;
+  raiseNotice(draft, {
+    ...refusedNotice(id),
+    text: `${displayNameOf(draft, id)} rejects all messages, and they are not delivered. ${outcome.error}. Send a test after fixing the problem.`,
+  });
+}
+
 function isPaused(draft: Draft, id: string): boolean {
   return draft.instance('destination', id)?.value === 'paused';
 }
@@ -189,8 +237,7 @@ function isPaused(draft: Draft, id: string): boolean {
 function recordPaused(draft: Draft, id: string): void {
   const { pausedReason } = contextOf(draft, id);
   raiseNotice(draft, {
-    kind: 'DESTINATION_PAUSED',
-    subject: { collection: 'destinations', id },
+    ...pausedNotice(id),
     text: `Nothing is sent to ${displayNameOf(draft, id)} anymore. ${pausedReason}. Fix the problem, then resume the destination.`,
   });
 }

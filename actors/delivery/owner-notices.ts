@@ -15,10 +15,10 @@ import { activePeople } from '../alerting/eligible.ts';
 import type { NoticeBody } from '../alerting/notices.ts';
 import {
   type AccessNotice,
+  displayedTo,
   type NoticeReader,
   noticeMailsOf,
   putNoticeMails,
-  shownTo,
 } from '../identity/access-notices.ts';
 import type { Host, ProjectView } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
@@ -187,13 +187,16 @@ function closeOf(notice: MailedNotice): number {
   return notice.kind === 'ACCESS_CHANGED' ? notice.closesMs : 0;
 }
 
-/** Notices of lasting pauses and of access changes that have not been mailed to everyone yet. */
+/** Notices about destinations through which nothing arrives. */
+const BROKEN: ReadonlySet<string> = new Set(['DESTINATION_PAUSED', 'MESSAGES_REFUSED']);
+
+/** Notices of lasting pauses and rejections, and of access changes that have not been mailed to everyone yet. */
 function unfinished(view: ProjectView): Raised[] {
   const found: Raised[] = [];
   for (const { project, id, body } of itemsOf(PAGE, (page) => view.records('notice', page))) {
     const notice = body;
-    const isPause = notice.kind === 'DESTINATION_PAUSED' && notice.endedMs === null;
-    if (!isPause && notice.kind !== 'ACCESS_CHANGED') continue;
+    const isBroken = BROKEN.has(notice.kind) && notice.endedMs === null;
+    if (!isBroken && notice.kind !== 'ACCESS_CHANGED') continue;
     const { raisedMs } = notice;
     const { isOver, mailed, failed } = noticeMailsOf(view, id, raisedMs);
     if (!isOver) found.push({ project, id, raisedMs, body: notice, before: { mailed, failed } });
@@ -224,6 +227,6 @@ function hasLostIn(body: MailedNotice, id: string): boolean {
 }
 
 function noticeFor(body: MailedNotice, reader: NoticeReader): MailedNotice | undefined {
-  if (body.kind === 'ACCESS_CHANGED') return shownTo(body, reader);
+  if (body.kind === 'ACCESS_CHANGED') return displayedTo(body, reader);
   return reader.isOwner ? body : undefined;
 }

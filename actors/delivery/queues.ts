@@ -12,6 +12,7 @@ import {
 } from '../../streams/platform/stream.ts';
 import type { Host, Instance } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
+import { Breaker } from './breaker.ts';
 import type { SendingLimits, SlotKind } from './notifier-port.ts';
 
 // DELIVERIES, the work queue: one message for each due attempt, shared by all members that deliver.
@@ -194,8 +195,8 @@ export class DestinationQueues {
   }
 
   setCap(project: string, destination: string, cap: number): void {
-    const place = { project, destination };
-    this.#poolOf(place)?.queueOf(place)?.setCap(cap);
+    const key = { project, destination };
+    this.#poolOf(key)?.queueOf(key)?.setCap(cap);
   }
 
   /** Drops the queues of all other projects. */
@@ -223,8 +224,8 @@ export class DestinationQueues {
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
-  #poolOf(place: Place): Pool | undefined {
-    return this.#all().find((pool) => pool.queueOf(place));
+  #poolOf(key: QueueKey): Pool | undefined {
+    return this.#all().find((pool) => pool.queueOf(key));
   }
 
   #all(): readonly Pool[] {
@@ -240,7 +241,7 @@ interface ProjectQueues {
   busy: number;
 }
 
-type Place = Pick<QueuedDelivery, 'project' | 'destination'>;
+type QueueKey = Pick<QueuedDelivery, 'project' | 'destination'>;
 
 /** The queues that share slots. */
 class Pool {
@@ -258,11 +259,11 @@ class Pool {
     return [...this.#projects.values()].reduce((sum, { queues }) => sum + queues.size, 0);
   }
 
-  queueOf({ project, destination }: Place): DestinationQueue | undefined {
+  queueOf({ project, destination }: QueueKey): DestinationQueue | undefined {
     return this.#projects.get(project)?.queues.get(destination);
   }
 
-  open({ project: id, destination }: Place, limits: Omit<QueueLimits, 'slots'>): void {
+  open({ project: id, destination }: QueueKey, limits: Omit<QueueLimits, 'slots'>): void {
     let project = this.#projects.get(id);
     if (!project) {
       project = { queues: new Map(), inFlight: 0, busy: 0 };
@@ -369,9 +370,6 @@ function moveLast<T>(map: Map<string, T>, key: string, value: T): void {
 
 /** From this cap on, attempts are published before they have a slot. */
 const AHEAD_CAP_MIN = 16;
-const BREAKER_FAILURES = 5;
-const BREAKER_MS = 30_000;
-const BREAKER_MS_MAX = 900_000;
 
 /** `neutral`: nothing was sent (suppressed, no longer due, or a fault of this service). */
 export type AttemptResult = AttemptEnd['result'];
@@ -397,10 +395,7 @@ export class DestinationQueue {
   readonly #inFlight = new Set<string>();
   readonly #spacingMs: number;
   #cap: number;
-  #straightFailures = 0;
-  #breakerMs = BREAKER_MS;
-  #openUntilMs = 0;
-  #restUntilMs = 0;
+  readonly #breaker = new Breaker();
   /** The last delivery taken, and the time when the next could have started without it. */
   #last = { delivery: '', beforeMs: 0 };
   #nextStartMs = 0;
@@ -454,9 +449,7 @@ export class DestinationQueue {
     if (!this.#inFlight.delete(job.delivery)) return false;
     this.#ordered.delete(orderOf(job));
     const isOutdated = this.#outdated.delete(job.delivery);
-    if (!isOutdated && result === 'healthy') this.#recover();
-    if (!isOutdated && result === 'failing') this.#fail(nowMs);
-    if (!isOutdated && restMs > 0) this.#restUntilMs = nowMs + Math.min(restMs, BREAKER_MS_MAX);
+    if (!isOutdated) this.#breaker.end(result, nowMs, restMs);
     // An attempt that sent nothing needs no spacing after it.
     const isLast = this.#last.delivery === job.delivery;
     if (result === 'neutral' && isLast) this.#nextStartMs = this.#last.beforeMs;
@@ -469,8 +462,7 @@ export class DestinationQueue {
    */
   retire(): void {
     this.#retired = true;
-    this.#openUntilMs = 0;
-    this.#restUntilMs = 0;
+    this.#breaker.reset();
   }
 
   /**
@@ -479,10 +471,7 @@ export class DestinationQueue {
    */
   reset(): void {
     for (const delivery of this.#inFlight) this.#outdated.add(delivery);
-    this.#straightFailures = 0;
-    this.#breakerMs = BREAKER_MS;
-    this.#openUntilMs = 0;
-    this.#restUntilMs = 0;
+    this.#breaker.reset();
   }
 
   /**
@@ -490,7 +479,7 @@ export class DestinationQueue {
    */
   isIdle(nowMs: number): boolean {
     if (this.#waiting.size > 0 || this.#inFlight.size > 0) return false;
-    return this.#retired || (this.#straightFailures === 0 && nowMs >= this.#closedUntilMs());
+    return this.#retired || (!this.#breaker.isFailing && nowMs >= this.#closedUntilMs());
   }
 
   /** Elapsed time (ms) when the next may start; undefined if one may start now, or none waits. */
@@ -500,21 +489,7 @@ export class DestinationQueue {
   }
 
   #closedUntilMs(): number {
-    return Math.max(this.#openUntilMs, this.#restUntilMs, this.#nextStartMs);
-  }
-
-  #recover(): void {
-    this.#straightFailures = 0;
-    this.#breakerMs = BREAKER_MS;
-    this.#openUntilMs = 0;
-  }
-
-  #fail(nowMs: number): void {
-    this.#straightFailures++;
-    // Failures of attempts that were already in flight when the breaker opened do not extend it.
-    if (this.#straightFailures < BREAKER_FAILURES || nowMs < this.#openUntilMs) return;
-    this.#openUntilMs = nowMs + this.#breakerMs;
-    this.#breakerMs = Math.min(this.#breakerMs * 2, BREAKER_MS_MAX);
+    return Math.max(this.#breaker.closedUntilMs, this.#nextStartMs);
   }
 }
 

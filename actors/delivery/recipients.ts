@@ -135,7 +135,7 @@ export function recordBounce(draft: Draft, recipient: string, reason: string): v
   raiseNotice(draft, {
     kind: 'RECIPIENT_BOUNCED',
     subject: { collection: 'destinations', id: destination },
-    text: `A recipient of "${String(named)}" gets no more mail, because the mail server reports that the address accepts none. Remove the address, or verify it again.`,
+    text: `A recipient of "${String(named)}" gets no more mail. ${reason}. Remove the address, or verify it again.`,
   });
 }
 
@@ -168,8 +168,7 @@ export function mailInvitation(
     address,
     token,
     isCurrent,
-    async onBounced(status) {
-      const reason = `The mail server reports that the address accepts no mail (${status})`;
+    async onBounced(reason) {
       await host.submit({
         project,
         by: byVerificationMail,

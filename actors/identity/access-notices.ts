@@ -278,7 +278,7 @@ export interface NoticeReader {
 }
 
 /** The part of the notice that the reader may see; undefined if absent. */
-export function shownTo(notice: AccessNotice, reader: NoticeReader): AccessNotice | undefined {
+export function displayedTo(notice: AccessNotice, reader: NoticeReader): AccessNotice | undefined {
   const former = notice.formerOwners?.find(({ member }) => member === reader.member);
   const untilMs = reader.isOwner ? Number.POSITIVE_INFINITY : (former?.untilMs ?? 0);
   const isFor = ({ atMs, isForOwners, member }: AccessChange): boolean =>
@@ -299,19 +299,22 @@ export function sentencesOf({ changes, more, moreFor }: AccessNotice): string[] 
 }
 
 /** Name of an actor for users: a member's display name and resource name, or the resource name. */
-export function shownActor(view: Pick<ProjectView, 'instance' | 'project'>, by: string): string {
+export function displayedActor(
+  view: Pick<ProjectView, 'instance' | 'project'>,
+  by: string,
+): string {
   const person = /^people\/(.+)$/.exec(by)?.[1];
   if (person === undefined) return by;
-  return shownAs(view, 'membership', memberIdOf(view.project, person), by);
+  return displayedAs(view, 'membership', memberIdOf(view.project, person), by);
 }
 
 /** Name of a key's owner for users. */
-export function shownOwner(view: Pick<ProjectView, 'instance'>, name: string): string {
+export function displayedOwner(view: Pick<ProjectView, 'instance'>, name: string): string {
   const owner = parseOwner(name);
-  return owner ? shownAs(view, owner.machine, owner.id, name) : name;
+  return owner ? displayedAs(view, owner.machine, owner.id, name) : name;
 }
 
-function shownAs(
+function displayedAs(
   view: Pick<ProjectView, 'instance'>,
   machine: KeyOwner['machine'],
   id: string,

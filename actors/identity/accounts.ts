@@ -9,7 +9,7 @@ import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Committed, Draft, Host, Instance } from '../platform/host/host-port.ts';
-import { recordAccessChange, shownActor, shownOwner } from './access-notices.ts';
+import { displayedActor, displayedOwner, recordAccessChange } from './access-notices.ts';
 import { AFTERMATH, finishAftermath, startAftermath } from './account-aftermath.ts';
 import {
   checkDisplayName,
@@ -184,7 +184,7 @@ function updateAccount(
 /** Owners are notified, because existing keys and tokens of the account can do more than before. */
 function recordWidened(draft: Draft, account: string, what: string, by: Actor): void {
   const name = `projects/${draft.project}/serviceAccounts/${account}`;
-  const text = `The service account ${shownOwner(draft, name)} ${what} by ${shownActor(draft, by.name)}`;
+  const text = `The service account ${displayedOwner(draft, name)} ${what} by ${displayedActor(draft, by.name)}`;
   recordAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
 }
 

@@ -3,7 +3,7 @@
  */
 import type { CredentialInput } from '../../machines/identity/credential.ts';
 import type { Draft } from '../platform/host/host-port.ts';
-import { recordAccessChange, shownActor, shownOwner } from './access-notices.ts';
+import { displayedActor, displayedOwner, recordAccessChange } from './access-notices.ts';
 
 /** Longest lifetime of a key, ms (IDN-06). */
 export const KEY_LIFETIME_MS_MAX = 365 * 86_400_000;
@@ -78,8 +78,8 @@ export function startCredential(
 function recordNewKey(draft: Draft, input: CredentialInput): void {
   const { createdBy, owner, capabilities, expiresMs } = input;
   const until = new Date(expiresMs).toISOString().slice(0, 10);
-  const what = `The ${describeCredential(input)} of ${shownOwner(draft, owner)}`;
-  const text = `${what} was made by ${shownActor(draft, createdBy)}: for ${capabilities.join(' and ')}, until ${until}`;
+  const what = `The ${describeCredential(input)} of ${displayedOwner(draft, owner)}`;
+  const text = `${what} was made by ${displayedActor(draft, createdBy)}: for ${capabilities.join(' and ')}, until ${until}`;
   recordAccessChange(draft, { about: 'KEY', text, isForOwners: true, member: null });
 }
 

@@ -15,7 +15,7 @@ import type {
   ProjectView,
   RequestKey,
 } from '../platform/host/host-port.ts';
-import { recordAccessChange, shownActor } from './access-notices.ts';
+import { displayedActor, recordAccessChange } from './access-notices.ts';
 import { memberIdOf } from './grants.ts';
 import {
   higher,
@@ -129,9 +129,9 @@ export function createInvitations(deps: InvitationDeps): Invitations {
   };
 }
 
-async function invite({ host, secrets }: InvitationDeps, asked: Invite): Promise<Invited> {
-  const { project, by, role, request } = asked;
-  const email = parseEmail('email', asked.email);
+async function invite({ host, secrets }: InvitationDeps, requested: Invite): Promise<Invited> {
+  const { project, by, role, request } = requested;
+  const email = parseEmail('email', requested.email);
   const minted = secrets.mint('inv');
   const { answer } = await host.submit({
     project,
@@ -151,7 +151,7 @@ async function invite({ host, secrets }: InvitationDeps, asked: Invite): Promise
       const offer = { email, role, tokenHash: minted.hash, invitedBy: by.name };
       draft.start('invitation', minted.id, { at: draft.at, project, ...offer });
       if (role === 'OWNER') {
-        const text = `${email} was invited as an OWNER by ${shownActor(draft, by.name)}`;
+        const text = `${email} was invited as an OWNER by ${displayedActor(draft, by.name)}`;
         recordAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
       }
       const body = { invitation: minted.id };
@@ -191,9 +191,9 @@ function openTo(view: Pick<ProjectView, 'record' | 'instance'>, email: string) {
 
 async function accept(
   { host }: InvitationDeps,
-  asked: Parameters<Invitations['accept']>[0],
+  requested: Parameters<Invitations['accept']>[0],
 ): Promise<void> {
-  const { project, invitation, person } = asked;
+  const { project, invitation, person } = requested;
   const by = personActor(person);
   await host.submit({
     project,

@@ -7,7 +7,7 @@
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Committed, Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
-import { recordAccessChange, shownActor } from './access-notices.ts';
+import { displayedActor, recordAccessChange } from './access-notices.ts';
 import { checkDisplayName, checkReason, type IdentityChange, someCapabilities } from './checks.ts';
 import {
   describeCredential,
@@ -173,7 +173,7 @@ function recordRevokedByOther(
   const person = draft.instance('membership', owner.id)?.context.person;
   if (by.name === `people/${String(person)}`) return;
   const what = describeCredential(key.context);
-  const text = `Your ${what} was revoked by ${shownActor(draft, by.name)}`;
+  const text = `Your ${what} was revoked by ${displayedActor(draft, by.name)}`;
   recordAccessChange(draft, { about: 'KEY', text, isForOwners: false, member: owner.id });
 }
 

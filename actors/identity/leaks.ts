@@ -10,7 +10,7 @@
 import type { MachineName } from '../../machines/audit/registry.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
-import { recordAccessChange, shownOwner } from './access-notices.ts';
+import { displayedOwner, recordAccessChange } from './access-notices.ts';
 import { describeCredential } from './credentials.ts';
 import { parseOwner } from './grants.ts';
 import { endInvitation } from './invitations.ts';
@@ -169,7 +169,7 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
       });
       const owner = parseOwner(key.owner);
       const member = owner?.machine === 'membership' ? owner.id : null;
-      const what = `The ${describeCredential(key)} of ${shownOwner(draft, key.owner)}`;
+      const what = `The ${describeCredential(key)} of ${displayedOwner(draft, key.owner)}`;
       recordLeak(draft, `${what} leaked and was revoked`, member);
     },
     nameOf: ({ context, instance }) => `${context.owner}/keys/${instance}`,

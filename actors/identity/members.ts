@@ -14,7 +14,7 @@ import {
   revokeAllKeys,
 } from './invitations.ts';
 import { changeRole, join, leave } from './membership-changes.ts';
-import { assertActive, memberFactsOf, shownName } from './people-index.ts';
+import { assertActive, displayedName, memberFactsOf } from './people-index.ts';
 
 declare module '../platform/host/rows.ts' {
   interface RecordBodies {
@@ -200,7 +200,7 @@ async function createProject(
       const facts = owner === null ? undefined : factsOf(host, owner);
       // Checked again, because a resent request may arrive long after the reservation.
       if (maker !== null) checkCount(ownedBy(host, maker));
-      const body = { displayName: shownName(displayName, project), createdMs: draft.at };
+      const body = { displayName: displayedName(displayName, project), createdMs: draft.at };
       draft.putRecord({ kind: 'project', id: project, body });
       if (facts) join(draft, facts, 'OWNER', by);
       return {};
@@ -275,7 +275,7 @@ function checkProject(project: string, displayName: string): void {
   if (!isOneLine(displayName)) {
     throw invalidField('displayName', `displayName ${NOT_ONE_LINE}`);
   }
-  if (shownName(displayName, '') !== '') return;
+  if (displayedName(displayName, '') !== '') return;
   throw new Refusal('INVALID_FIELD', 'displayName is missing. Choose a name for the project', {
     field: 'displayName',
   });

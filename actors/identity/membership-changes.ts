@@ -6,7 +6,7 @@ import type { Role } from '../../machines/identity/membership.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
-import { keepFormerOwner, recordAccessChange, shownActor } from './access-notices.ts';
+import { displayedActor, keepFormerOwner, recordAccessChange } from './access-notices.ts';
 import { memberIdOf, ownerName } from './grants.ts';
 
 /** Maximum memberships of a project, including those of people who left. */
@@ -88,7 +88,7 @@ export function changeRole(draft: Draft, id: string, role: Role, by: Actor): voi
 function recordNewOwner(draft: Draft, id: string, by: Actor): void {
   const member = draft.instance('membership', id);
   if (!member || !hasOtherOwner(draft, id)) return;
-  const text = `${shownMember(member)} was made an OWNER by ${shownActor(draft, by.name)}`;
+  const text = `${displayedMember(member)} was made an OWNER by ${displayedActor(draft, by.name)}`;
   recordAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
 }
 
@@ -96,12 +96,12 @@ function recordNewOwner(draft: Draft, id: string, by: Actor): void {
 function recordLostOwner(draft: Draft, id: string, what: string, by: Actor): void {
   const member = draft.instance('membership', id);
   if (!member) return;
-  const text = `${shownMember(member)}, an OWNER, ${what} by ${shownActor(draft, by.name)}`;
+  const text = `${displayedMember(member)}, an OWNER, ${what} by ${displayedActor(draft, by.name)}`;
   recordAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: id });
   keepFormerOwner(draft, id);
 }
 
-function shownMember(member: Instance<'membership'>): string {
+function displayedMember(member: Instance<'membership'>): string {
   const { displayName, email, person } = member.context;
   const address = email === '' ? '' : `, ${email}`;
   return `${displayName} (people/${person}${address})`;

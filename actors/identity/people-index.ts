@@ -64,7 +64,7 @@ function isEmail(text: string): boolean {
 }
 
 /** A displayable name: one line, not too long; `otherwise` if nothing is left. */
-export function shownName(text: string, otherwise: string): string {
+export function displayedName(text: string, otherwise: string): string {
   const name = oneLine(text, DISPLAY_NAME_LENGTH_MAX);
   return name === '' ? otherwise : name;
 }
@@ -184,6 +184,16 @@ export function linkIdentity(draft: Draft, person: string, identity: LinkedIdent
   const { issuer, subject } = identity;
   draft.send('person', person, { type: 'identityLinked', at: draft.at, issuer, subject });
   putIdentity(draft, person, identity);
+}
+
+/** Removes an account that is linked with the person. */
+export function unlinkIdentity(
+  draft: Draft,
+  person: string,
+  { identity: { issuer, subject }, by }: { readonly identity: LinkedIdentity; readonly by: string },
+): void {
+  draft.send('person', person, { type: 'identityUnlinked', at: draft.at, by, issuer, subject });
+  remove(draft, BY_IDENTITY, digest(['identity', issuer, subject]));
 }
 
 /** Records the address of an invitation as claimed, whoever else claims or owns it. */

@@ -201,13 +201,13 @@ export async function signInByOwnLink(
   use: UseOfLink,
 ): Promise<UsedLink> {
   // Checked before the decision, because a token's digest never changes. So guesses cost no commit.
-  const shown = host.view(SYSTEM_PROJECT).instance('signInLink', use.link);
-  const isToken = sameDigest(contextOf(shown)?.tokenHash, secrets.hash(use.token));
-  if (!shown || !isToken) throw unknownLink();
+  const presented = host.view(SYSTEM_PROJECT).instance('signInLink', use.link);
+  const isToken = sameDigest(contextOf(presented)?.tokenHash, secrets.hash(use.token));
+  if (!presented || !isToken) throw unknownLink();
   const session = secrets.mint('session');
   const { answer } = await host.submit({
     project: SYSTEM_PROJECT,
-    by: { kind: 'human', name: personNameOf(shown) },
+    by: { kind: 'human', name: personNameOf(presented) },
     decide(draft) {
       const row = draft.instance('signInLink', use.link);
       const link = contextOf(row);
@@ -276,10 +276,10 @@ function assertUnused(row: Instance<'signInLink'>, atMs: number): void {
 function checkVerifier(challenge: string | null, verifier: string | undefined): void {
   if (challenge === null) return;
   const expected = createHash('sha256').update(challenge).digest('hex');
-  const shown = createHash('sha256')
+  const presented = createHash('sha256')
     .update(verifier ?? '')
     .digest('base64url');
-  if (sameDigest(expected, createHash('sha256').update(shown).digest('hex'))) return;
+  if (sameDigest(expected, createHash('sha256').update(presented).digest('hex'))) return;
   throw new Refusal('MALFORMED_CREDENTIAL', 'The code was not made for this command line');
 }
 

@@ -17,6 +17,7 @@ import type { Invitations } from './invitations.ts';
 import {
   assertActive,
   claimEmail,
+  displayedName,
   emailOrNone,
   invitedPersonId,
   linkIdentity,
@@ -24,7 +25,6 @@ import {
   personByEmail,
   personByIdentity,
   rename,
-  shownName,
   startPerson,
 } from './people-index.ts';
 import { adopt, KEYS_TO_END, signInByOwnLink, unknownLink } from './people-links.ts';
@@ -72,7 +72,7 @@ export interface SignIns {
   /**
    * Signs in an account of the identity provider: a linked one; otherwise the person with that
    * verified address; otherwise a new person, if an open invitation names that verified address.
-   * Throws a `Refusal`: GRANT_REMOVED (the account is unknown), IDENTITY_DISABLED.
+   * Throws `UnknownAccount` (GRANT_REMOVED) or a `Refusal` IDENTITY_DISABLED.
    */
   signInByIdentity(identity: VouchedIdentity, agent: string): Promise<StartedSession>;
 }
@@ -175,7 +175,7 @@ async function personOfInvitation(
       const known = personByEmail(draft, email);
       if (known !== undefined && known !== id) throw knownAlready();
       if (draft.instance('person', id)) return id;
-      const displayName = shownName(email.split('@')[0] ?? '', 'Invited');
+      const displayName = displayedName(email.split('@')[0] ?? '', 'Invited');
       startPerson(draft, { id, displayName, email: isVouched ? email : '' });
       if (!isVouched && email !== '') claimEmail(draft, id, email);
       return id;
@@ -225,7 +225,8 @@ async function signInByIdentity(
   const isInvited = email !== '' && invitations.openFor(email).length > 0;
   const fresh = ulid(clock.now(), random);
   const session = secrets.mint('session');
-  const account = { ...identity, email, displayName: shownName(identity.displayName, '') };
+  const displayName = displayedName(identity.displayName, '');
+  const account = { ...identity, email, displayName, hasAddress: identity.email !== '' };
   const system = host.view(SYSTEM_PROJECT);
   const guess = personByIdentity(system, account) ?? knownByAddress(system, email)?.person;
   const { answer } = await host.submit({
@@ -243,12 +244,17 @@ async function signInByIdentity(
   return { session: session.id, secret: session.text, ...answer };
 }
 
+/** An account that an identity provider vouches for. */
+interface Account extends LinkedIdentity {
+  readonly displayName: string;
+  /** Verified; '' = none. */
+  readonly email: string;
+  /** true if the provider has named an address, verified or not. */
+  readonly hasAddress: boolean;
+}
+
 /** The person of an account. `fresh` is the id for a new person, if one may be made. */
-function recognise(
-  draft: Draft,
-  account: LinkedIdentity & { readonly displayName: string; readonly email: string },
-  fresh: string | undefined,
-): string {
+function recognise(draft: Draft, account: Account, fresh: string | undefined): string {
   const linked = personByIdentity(draft, account);
   if (linked !== undefined) {
     assertActive(draft, linked);
@@ -258,12 +264,14 @@ function recognise(
   const known = knownByAddress(draft, account.email);
   if (known !== undefined) {
     const { person, isClaimed } = known;
-    if (hasOtherAccount(assertActive(draft, person), account)) throw unknownPerson();
+    if (hasOtherAccount(assertActive(draft, person), account)) {
+      throw new UnknownAccount('OTHER_ACCOUNT');
+    }
     if (isClaimed) adopt(draft, person, account);
     linkIdentity(draft, person, account);
     return person;
   }
-  if (fresh === undefined) throw unknownPerson();
+  if (fresh === undefined) throw new UnknownAccount(causeOf(account));
   const { issuer, subject, email } = account;
   const displayName = account.displayName === '' ? email : account.displayName;
   startPerson(draft, { id: fresh, displayName, email, identity: { issuer, subject } });
@@ -289,11 +297,40 @@ function hasOtherAccount({ identities }: PersonContext, { issuer }: LinkedIdenti
   return identities.some((identity) => identity.issuer === issuer);
 }
 
-function unknownPerson(): Refusal {
-  return new Refusal(
-    'GRANT_REMOVED',
-    'This account is not known here. Ask an owner of your project for an invitation',
-  );
+function causeOf({ email, hasAddress }: Account): UnknownCause {
+  if (email !== '') return 'NOT_INVITED';
+  return hasAddress ? 'NOT_VERIFIED' : 'NO_ADDRESS';
+}
+
+/** Reason why an account of the identity provider fits no person. */
+export type UnknownCause =
+  /** The provider has named no readable address. */
+  | 'NO_ADDRESS'
+  /** The provider does not say that the address is verified. */
+  | 'NOT_VERIFIED'
+  /** No person has the verified address, and no open invitation names it. */
+  | 'NOT_INVITED'
+  /** The person with the address signs in with another account of the provider. */
+  | 'OTHER_ACCOUNT';
+
+const LINK_FIRST =
+  'Sign in with a link first, for example with the one of your invitation; then sign in with this account in the same browser';
+
+const UNKNOWN: Readonly<Record<UnknownCause, string>> = {
+  NO_ADDRESS: `The identity provider sent no email address for this account. ${LINK_FIRST}`,
+  NOT_VERIFIED: `The identity provider does not say that the email address of this account is verified. ${LINK_FIRST}`,
+  NOT_INVITED: 'This account is not known here. Ask an owner of your project for an invitation',
+  OTHER_ACCOUNT:
+    'The person with this email address signs in with another account. Sign in with a link first, then with this account in the same browser; or ask an operator to unlink the other one ("svc admin people unlink")',
+};
+
+/** A sign-in by an account that fits no person: GRANT_REMOVED, with the cause in its metadata. */
+export class UnknownAccount extends Refusal {
+  readonly cause: UnknownCause;
+  constructor(cause: UnknownCause) {
+    super('GRANT_REMOVED', UNKNOWN[cause], { cause });
+    this.cause = cause;
+  }
 }
 
 /**

@@ -6,14 +6,21 @@ import type { PersonContext } from '../../machines/identity/person.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { ulid } from '../../streams/platform/random.ts';
 import type { Host, RequestKey } from '../platform/host/host-port.ts';
-import { emailOrNone, personByEmail, personRow, shownName, startPerson } from './people-index.ts';
+import { type Accounts, createAccounts } from './people-accounts.ts';
+import {
+  displayedName,
+  emailOrNone,
+  personByEmail,
+  personRow,
+  startPerson,
+} from './people-index.ts';
 import { createLinks, type Links } from './people-links.ts';
 import { createSignIns, type SignIns, type SignInsDeps } from './people-sign-in.ts';
 import { createSessions, type Sessions } from './sessions.ts';
 import { endSignIns } from './sign-ins.ts';
 
 /** All operations on people, by themselves and by the operator. */
-export interface People extends SignIns, Links, Sessions {
+export interface People extends SignIns, Links, Sessions, Accounts {
   /** Id of the person with a verified address. */
   personByEmail(email: string): string | undefined;
   /** Makes a person, or returns the one with that address. Empty `email` = none. */
@@ -43,6 +50,7 @@ export function createPeople(deps: PeopleDeps): People {
     ...createSignIns(deps),
     ...createLinks(deps),
     ...createSessions(deps),
+    ...createAccounts(deps),
     personByEmail: (email) => personByEmail(host.view(SYSTEM_PROJECT), emailOrNone(email)),
     ensurePerson: (by, about, request) => ensurePerson(deps, by, about, request),
     setPersonDisabled: (by, person, reason, request) =>
@@ -65,7 +73,7 @@ async function ensurePerson(
     decide(draft) {
       const known = personByEmail(draft, email);
       if (known !== undefined) return { person: known };
-      startPerson(draft, { id, email, displayName: shownName(about.displayName, 'Unnamed') });
+      startPerson(draft, { id, email, displayName: displayedName(about.displayName, 'Unnamed') });
       return { person: id };
     },
   });

@@ -100,8 +100,8 @@ const CONSEQUENCES: ReadonlySet<string> = new Set<MachineName>(['delivery']);
 
 /** True if a change with these steps only ends access, or only acknowledges. */
 export function isNeverRefused(steps: readonly InstanceStep[]): boolean {
-  const asked = steps.filter(({ machine }) => !CONSEQUENCES.has(machine));
-  return asked.length > 0 && asked.every(endsAccess);
+  const requested = steps.filter(({ machine }) => !CONSEQUENCES.has(machine));
+  return requested.length > 0 && requested.every(endsAccess);
 }
 
 function endsAccess({ machine, event }: InstanceStep): boolean {

@@ -97,7 +97,7 @@ function partSetup(part: Part, { clock, random }: SupervisionOptions) {
       recover: assign({ failures: 0 }),
       leaveBehind: assign({ lastError: `${part.name} did not end within ${STOP_MS_MAX} ms` }),
     },
-    guards: { asked: ({ context }) => context.ending.signal.aborted },
+    guards: { stopRequested: ({ context }) => context.ending.signal.aborted },
     delays: {
       backoff: ({ context }) => backoffMs(context.failures, random),
       healthy: HEALTHY_MS,
@@ -129,7 +129,7 @@ function partMachine(part: Part, options: SupervisionOptions) {
           input: ({ context }) => context.ending.signal,
           onDone: 'stopped',
           onError: [
-            { guard: 'asked', target: 'stopped', actions: failWith },
+            { guard: 'stopRequested', target: 'stopped', actions: failWith },
             { target: 'restarting', actions: failWith },
           ],
         },

@@ -12,7 +12,7 @@ import { enrolmentIdOf } from '../identity/grants.ts';
 import { sameDigest } from '../identity/sign-in-secrets.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 import { ShardPlaces } from './export-shards.ts';
-import type { VmBody } from './vm-directory.ts';
+import { type VmBody, vmDirectoryOf } from './vm-directory.ts';
 
 /** Lifetime of an agent's key, ms. The VM must be enrolled again before its end. */
 const AGENT_KEY_MS = 365 * 86_400_000;
@@ -70,7 +70,7 @@ export interface Enrolments {
 
 /** The host, and the data centers that allow enrolment. */
 export interface EnrolmentsDeps {
-  readonly host: Pick<Host, 'submit' | 'findInstance'>;
+  readonly host: Pick<Host, 'submit' | 'findInstance' | 'view' | 'onApplied'>;
   /** Data centers with expanded monitoring. */
   readonly datacenters: readonly string[];
   /** Secrets. `src/platform/keys.ts` defines their form. */
@@ -163,7 +163,7 @@ async function enrol(
       const expiresMs = startAgentKey(draft, minted, vm, datacenter);
       const about = { credential: minted.id, system: system.slice(0, SYSTEM_LENGTH_MAX) };
       draft.send('enrolment', enrolment.instance, { type: 'enrolled', at: draft.at, ...about });
-      putWatched(draft, vm, before, datacenter);
+      putWatched(draft, vm, { before, datacenter, host });
       return { expiresMs };
     },
   });
@@ -275,15 +275,22 @@ function revokeKey(
 function putWatched(
   draft: Draft,
   vm: string,
-  before: VmBody | undefined,
-  datacenter: string,
+  {
+    before,
+    datacenter,
+    host,
+  }: Pick<EnrolmentsDeps, 'host'> & {
+    readonly before: VmBody | undefined;
+    readonly datacenter: string;
+  },
 ): void {
   const watched = { datacenter, expandedMonitoring: true, hasAgent: true } as const;
   if (before) {
     draft.putRecord({ kind: 'vm', id: vm, body: { ...before, ...watched } });
     return;
   }
-  const places = new ShardPlaces(draft);
+  const retired = vmDirectoryOf(host).retiredWithSlot(draft.project);
+  const places = new ShardPlaces(draft, retired);
   const body: VmBody = {
     displayName: vm,
     ...watched,

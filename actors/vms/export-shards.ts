@@ -3,7 +3,12 @@
  * in its record. It never changes, whatever other VMs are added or removed. The fill of the shards
  * is a record of the project, read and written in the same decision, so that two registrations
  * cannot take one slot.
+ *
+ * The slot of a VM that was retired longer ago than history is kept passes to the next new VM.
+ * Shards themselves are never removed: scrapers keep their targets, and an empty shard is scraped
+ * as an empty page.
  */
+import { RETENTION_MS } from '../../streams/telemetry/entry.ts';
 import type { Draft, ProjectView } from '../platform/host/host-port.ts';
 
 declare module '../platform/host/rows.ts' {
@@ -18,7 +23,7 @@ export const SHARD_VMS_MAX = 500;
 const KIND = 'exportShards';
 const ID = 'vms';
 
-/** Body of the record: number of VMs ever put into each shard. The list never gets shorter. */
+/** Body of the record: number of slots taken in each shard. The list never gets shorter. */
 interface ShardCounts {
   readonly vms: readonly number[];
 }
@@ -32,20 +37,46 @@ export function shardCount(view: ProjectView): number {
 export class ShardPlaces {
   readonly #draft: Draft;
   readonly #counts: number[];
+  readonly #retired: Iterator<string>;
   #taken = false;
 
-  constructor(draft: Draft) {
+  /** @param retired VMs that are retired and may still have a slot */
+  constructor(draft: Draft, retired: Iterable<string>) {
     this.#draft = draft;
     this.#counts = [...countsOf(draft)];
+    this.#retired = retired[Symbol.iterator]();
   }
 
-  /** The shard of one more VM: the first that is not full, or a new one. */
+  /**
+   * The shard of one more VM: the first that is not full, that of a slot that is no longer needed,
+   * or a new one.
+   */
   take(): number {
     const roomy = this.#counts.findIndex((count) => count < SHARD_VMS_MAX);
+    const released = roomy < 0 ? this.#release() : undefined;
+    if (released !== undefined) return released;
     const shard = roomy < 0 ? this.#counts.length : roomy;
     this.#counts[shard] = (this.#counts[shard] ?? 0) + 1;
     this.#taken = true;
     return shard;
+  }
+
+  /**
+   * Takes the slot of one retired VM without stored history. If that VM returns, it gets another.
+   * The fill of the shard stays the same.
+   */
+  #release(): number | undefined {
+    for (;;) {
+      const next = this.#retired.next();
+      if (next.done) return undefined;
+      const body = this.#draft.record('vm', next.value)?.body;
+      if (body?.retiredMs === undefined || this.#draft.at - body.retiredMs <= RETENTION_MS)
+        continue;
+      const { exportShard, ...rest } = body;
+      if (exportShard === undefined) continue;
+      this.#draft.putRecord({ kind: 'vm', id: next.value, body: rest });
+      return exportShard;
+    }
   }
 
   store(): void {

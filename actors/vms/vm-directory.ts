@@ -17,7 +17,8 @@ import {
 import { type ProjectLimits, ProjectLimitsReader } from '../platform/project-limits.ts';
 import { ShardPlaces } from './export-shards.ts';
 import type { IngestRow, SenderReach } from './sent-row.ts';
-import { firstReporter, type VmReporter, VmSources, type VmSourcesDeps } from './vm-sources.ts';
+import { firstReporter, type VmReporter } from './vm-source-decisions.ts';
+import { VmSources, type VmSourcesDeps } from './vm-sources.ts';
 
 /** Maximum records read in one turn of the event loop: about a millisecond. */
 const PAGE = 200;
@@ -31,17 +32,24 @@ class ProjectVms {
   readonly bodies = new Map<string, VmBody>();
   /** Ids of VMs that are not retired, by export shard. */
   readonly shards = new Map<number, Set<string>>();
+  /** Ids of VMs that are retired and still have a slot in an export shard. */
+  readonly retiredWithSlot = new Set<string>();
 
   put(vm: string, body: VmBody | null): void {
     const before = this.bodies.get(vm);
     if (before?.exportShard !== undefined) this.shards.get(before.exportShard)?.delete(vm);
+    this.retiredWithSlot.delete(vm);
     if (body === null) {
       this.bodies.delete(vm);
       return;
     }
     this.bodies.set(vm, body);
-    const shard = present(body)?.exportShard;
+    const shard = body.exportShard;
     if (shard === undefined) return;
+    if (!present(body)) {
+      this.retiredWithSlot.add(vm);
+      return;
+    }
     const members = this.shards.get(shard) ?? new Set();
     this.shards.set(shard, members.add(vm));
   }
@@ -73,6 +81,11 @@ export class VmDirectory {
       const body = bodies.get(vm);
       if (body) yield [vm, body];
     }
+  }
+
+  /** Ids of VMs that are retired and still have a slot in an export shard. */
+  retiredWithSlot(project: string): ReadonlySet<string> {
+    return this.#vmsOf(project).retiredWithSlot;
   }
 
   /** Reads the project's records a few at a time, so that the first call of `vms` need not. */
@@ -177,8 +190,8 @@ export interface VmBody {
   /** The node's own source that reports it, such as `libvirt`; absent if others report it. */
   readonly source?: string;
   /**
-   * Its export shard, which never changes; absent until the first row after an older version
-   * registered it.
+   * Its export shard, which never changes while it exists. Absent until the first row after an
+   * older version registered it, and after its slot passed to another VM.
    */
   readonly exportShard?: number;
   /** Absent until the first row after an older version registered it. */
@@ -452,7 +465,7 @@ export class VmRegistry {
       project,
       by: { kind: 'collector', name: reach?.name ?? this.#deps.datacenter },
       decide: (draft) => {
-        const places = new ShardPlaces(draft);
+        const places = new ShardPlaces(draft, this.#directory.retiredWithSlot(project));
         const elsewhere: (readonly [string, NotRegistered])[] = [];
         for (const [vm, { name, observedMs }] of entries) {
           const stored = draft.record('vm', vm)?.body;

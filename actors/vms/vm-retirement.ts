@@ -8,7 +8,8 @@ import type { Actor } from '../../streams/platform/commit/commit.ts';
 import type { Committed, Draft, Host, RequestKey } from '../platform/host/host-port.ts';
 import { endAgentOf } from './enrolments.ts';
 import type { VmBody } from './vm-directory.ts';
-import { leaveToOthers, retireVmSource, type VmSources } from './vm-sources.ts';
+import { leaveToOthers, retireVmSource } from './vm-source-decisions.ts';
+import type { VmSources } from './vm-sources.ts';
 
 /** The VMs to retire, and on whose authority. */
 export interface RetireVms {

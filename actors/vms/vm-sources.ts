@@ -9,12 +9,10 @@
  * The other sources are remembered only in memory, for display to an operator and to know where a
  * VM has just been started.
  */
-import { createHash } from 'node:crypto';
 import {
   type Copy,
   SOURCE_SILENT_MS,
   type SourceClaim,
-  type TakeOver,
   takeOver,
 } from '../../machines/vms/vm-source.ts';
 import { type Clock, isAhead } from '../../streams/platform/clock.ts';
@@ -23,25 +21,7 @@ import { bootOf } from '../../streams/telemetry/samples/boot.ts';
 import type { Draft, Host } from '../platform/host/host-port.ts';
 import { ProjectShares } from '../platform/project-shares.ts';
 import type { IngestRow, SenderReach } from './sent-row.ts';
-
-/** The reporter of a VM, from its record. Times are observation times, Unix ms. */
-export interface VmReporter {
-  /** Resource name of a collector's key, or a source of this service. */
-  readonly source: string;
-  /**
-   * The previous one, whose rows from before `sinceMs` are still stored; absent if there was none.
-   */
-  readonly before?: string;
-  /** Counted from 1. Counters start anew in each turn. */
-  readonly turn: number;
-  readonly sinceMs: number;
-  /** Reason of the takeover; absent for the first source. */
-  readonly reason?: TakeOver;
-  /** The VM has left the source. */
-  readonly hasLeft?: true;
-  /** First rows of the newest turns, oldest first, without that of the first turn. */
-  readonly turnsMs?: readonly number[];
-}
+import { type Granted, leaveVm, takeVm, type VmReporter } from './vm-source-decisions.ts';
 
 /** The part of a VM's record that is used here. */
 interface ReportedVm {
@@ -127,15 +107,6 @@ const DEAF_MS = 90_000;
 const OTHERS_MAX = 50_000;
 /** Maximum takeovers in one commit. */
 const BATCH = 100;
-/** Maximum takeovers whose times a record keeps: far more than a VM has in a week. */
-const TURNS_MAX = 32;
-
-/** A granted claim of a request, to be committed. */
-interface Granted {
-  readonly vm: string;
-  readonly from: VmReporter;
-  readonly event: { readonly type: 'claimed' } & SourceClaim;
-}
 
 /** False also for a time by a clock that was set back since: a live source is heard again soon. */
 function isRecent({ lastMs }: OtherSource, nowMs: number): boolean {
@@ -487,95 +458,4 @@ function isOwn(by: VmReporter, me: string, row: IngestRow): boolean {
 
 function presentOf({ before = '', sinceMs, hasLeft, reason }: VmReporter) {
   return { sourceBefore: before, sinceMs, hasLeft: hasLeft === true, reason: reason ?? null };
-}
-
-// Decisions about one VM each. The record of the VM and its source change together.
-
-/** Id of the instance of a VM's source, because two projects may have the same VM id. */
-export function vmSourceIdOf(project: string, vm: string): string {
-  const digest = createHash('sha256').update(JSON.stringify(['vmSource', project, vm]));
-  return digest.digest('hex').slice(0, 26);
-}
-
-function takeVm(draft: Draft, { vm, from, event }: Granted, me: string): void {
-  const body = draft.record('vm', vm)?.body;
-  const by = body?.reportedBy;
-  // Another source was faster, so what was known of the previous one no longer applies.
-  if (!by || by.source !== from.source || by.turn !== from.turn) return;
-  const id = vmSourceIdOf(draft.project, vm);
-  if (!draft.instance('vmSource', id)) startVmSource(draft, vm, by.source);
-  const { instance } = draft.send('vmSource', id, { ...event, at: draft.at });
-  const { source, turn, sinceMs, reason } = instance.context;
-  if (source !== me || turn <= by.turn) return;
-  const reportedBy: VmReporter = {
-    source,
-    before: by.source,
-    turn,
-    sinceMs,
-    ...(reason !== null && { reason }),
-    turnsMs: [...(by.turnsMs ?? []), sinceMs].slice(-TURNS_MAX),
-  };
-  // The registration of the row records which of the node's own sources it is.
-  const { source: _, ...rest } = body;
-  draft.putRecord({ kind: 'vm', id: vm, body: { ...rest, reportedBy } });
-}
-
-function leaveVm(
-  draft: Draft,
-  { vm, sinceMs }: { readonly vm: string; readonly sinceMs: number },
-  me: string,
-): void {
-  const body = draft.record('vm', vm)?.body;
-  const by = body?.reportedBy;
-  if (!by || by.source !== me || by.hasLeft) return;
-  const id = vmSourceIdOf(draft.project, vm);
-  if (!draft.instance('vmSource', id)) startVmSource(draft, vm, me);
-  draft.send('vmSource', id, { type: 'departed', at: draft.at, sinceMs });
-  draft.putRecord({
-    kind: 'vm',
-    id: vm,
-    body: { ...body, reportedBy: { ...by, sinceMs, hasLeft: true } },
-  });
-}
-
-function startVmSource(draft: Draft, vm: string, source: string): void {
-  const { project, at } = draft;
-  draft.start('vmSource', vmSourceIdOf(project, vm), { at, project, vm, source });
-}
-
-/** The sender as the source of a VM that has none: it is new, or returns after retirement. */
-export function firstReporter(
-  draft: Draft,
-  vm: string,
-  { source, observedMs }: { readonly source: string; readonly observedMs: number },
-): VmReporter {
-  const id = vmSourceIdOf(draft.project, vm);
-  if (!draft.instance('vmSource', id)) {
-    startVmSource(draft, vm, source);
-    return { source, turn: 1, sinceMs: draft.at };
-  }
-  const claim = { copy: 'RUNNING', isFresh: false, presentCopy: 'DOWN' } as const;
-  const { instance } = draft.send('vmSource', id, {
-    type: 'claimed',
-    at: draft.at,
-    source,
-    observedMs,
-    ...claim,
-    presentSilentMs: 0,
-    isPresentEnded: false,
-  });
-  const { turn, sinceMs } = instance.context;
-  return { source: instance.context.source, turn, sinceMs, turnsMs: [sinceMs] };
-}
-
-/** Retires the source of a VM, in the same decision. */
-export function retireVmSource(draft: Draft, vm: string): void {
-  const id = vmSourceIdOf(draft.project, vm);
-  if (draft.instance('vmSource', id))
-    draft.send('vmSource', id, { type: 'vmRetired', at: draft.at });
-}
-
-/** Gives the VM to any other source that has it, because its own source no longer lists it. */
-export function leaveToOthers(draft: Draft, vm: string, source: string): void {
-  leaveVm(draft, { vm, sinceMs: draft.at }, source);
 }

@@ -270,6 +270,7 @@ const definitions: readonly MachineDefinition[] = [
       'codes',
       'claims',
       'differences',
+      'runs',
       'refusals',
       'reason',
       'disabledReason',

@@ -91,6 +91,8 @@ export type CiConnectionEvent =
        * How each one differs, in both ways if two refusals did; absent in notes of older versions.
        */
       readonly differences?: readonly CiClaimDifference[];
+      /** Numbers of the refused runs on their platform, at most 5; absent if none was verified. */
+      readonly runs?: readonly string[];
       /** Total of all codes. */
       readonly refusals: number;
     };

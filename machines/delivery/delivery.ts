@@ -66,17 +66,20 @@ export interface DeliveryInput {
   readonly recipient: string | null;
   /** Lookup key of a group while it gathers; absent: not a group. */
   readonly groupKey?: string;
-  /** For a group that replaces another one: the state it continues with. */
-  readonly continued?: ContinuedGroup;
+  /** For a delivery that replaces another one: the state it continues with. */
+  readonly continued?: ContinuedDelivery;
+  /** true: sends the plainest form, because the service rejected the content of another delivery. */
+  readonly isPlain?: true;
 }
 
 /**
- * A settled group is replaced if one of its members no longer holds: a different body needs a
- * different id.
+ * A different body needs a different id. So a settled group is replaced if one of its members no
+ * longer holds, and a message whose content was rejected by one in the plainest form.
  */
-export interface ContinuedGroup {
+export interface ContinuedDelivery {
+  /** 0 = not a group. */
   readonly members: number;
-  /** Creation time of the first of the groups, Unix ms: the 24 hours start there. */
+  /** Creation time of the first of the deliveries, Unix ms: the 24 hours start there. */
   readonly createdMs: number;
   /** Attempts of the earlier groups: the schedule continues. */
   readonly earlierAttempts: number;
@@ -410,6 +413,8 @@ function initialContext(input: DeliveryInput | undefined): DeliveryContext {
     bodyDigest: null,
     reason: null,
     nextAttemptMs: null,
+    // Absent in most rows, because a firing in groups of a hundred mails must fit one commit.
+    ...(input?.isPlain && { isPlain: true }),
   };
 }
 

@@ -14,6 +14,12 @@ export const RETRY_WAIT_SECONDS = [
   5, 30, 120, 300, 900, 1800, 3600, 7200, 14_400, 21_600, 21_600,
 ] as const;
 
+/**
+ * Longest wait that a receiver may request for a message about a firing incident, ms, unless it
+ * limits all messages of this service: a page that is a day late is lost.
+ */
+export const FIRING_RETRY_AFTER_MS_MAX = 3_600_000;
+
 /** Each wait is between 1 - JITTER and 1 + JITTER times its scheduled length. */
 export const JITTER = 0.2;
 

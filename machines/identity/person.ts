@@ -31,6 +31,11 @@ export interface PersonContext {
 /** Times in Unix ms. */
 export type PersonEvent =
   | ({ readonly type: 'identityLinked'; readonly at: number } & LinkedIdentity)
+  | ({
+      readonly type: 'identityUnlinked';
+      readonly at: number;
+      readonly by: string;
+    } & LinkedIdentity)
   | {
       readonly type: 'renamed';
       readonly at: number;
@@ -51,6 +56,13 @@ const chart = setup({
       assertEvent(event, 'identityLinked');
       const { issuer, subject, at } = event;
       return { identities: [...context.identities, { issuer, subject }], updatedMs: at };
+    }),
+    unlink: assign(({ context, event }) => {
+      assertEvent(event, 'identityUnlinked');
+      const { issuer, subject, at } = event;
+      const isOther = (identity: LinkedIdentity) =>
+        identity.issuer !== issuer || identity.subject !== subject;
+      return { identities: context.identities.filter(isOther), updatedMs: at };
     }),
     rename: assign(({ event }) => {
       assertEvent(event, 'renamed');
@@ -84,6 +96,10 @@ export const personMachine = chart.createMachine({
           description: 'An account at an identity provider was recognised as theirs.',
           actions: 'link',
         },
+        identityUnlinked: {
+          description: 'An operator removed an account at an identity provider.',
+          actions: 'unlink',
+        },
         renamed: { description: 'Another name or address.', actions: 'rename' },
         disabled: {
           description: 'An operator locked the person out of everything.',
@@ -95,6 +111,10 @@ export const personMachine = chart.createMachine({
     disabled: {
       description: 'No session and no personal key of the person works.',
       on: {
+        identityUnlinked: {
+          description: 'An operator removed an account at an identity provider.',
+          actions: 'unlink',
+        },
         enabled: {
           description: 'An operator lifted the lockout.',
           target: 'active',

@@ -85,8 +85,8 @@ const chart = setup({
       assertEvent(event, 'rotated');
       const { hash, graceMs, at } = event;
       const untilMs = Math.min(at + graceMs, context.expiresMs);
-      const shown = { hash: context.hash, untilMs, isNewUnseen: true };
-      if (!context.previous?.isNewUnseen) return { hash, rotatedMs: at, previous: shown };
+      const replaced = { hash: context.hash, untilMs, isNewUnseen: true };
+      if (!context.previous?.isNewUnseen) return { hash, rotatedMs: at, previous: replaced };
       // Gives up the secret that was never used, not the one in use.
       return { hash, rotatedMs: at, givenUp: [...context.givenUp, context.hash] };
     }),

@@ -5,16 +5,14 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
-import { toMermaid } from '../../src/audit/drawing/mermaid.ts';
 import { toSvg } from '../../src/audit/drawing/svg.ts';
 import { renderIndex } from './index-page.ts';
 
-/** File name (inside docs/machines) to text: `<machine>.mmd`, `<machine>.svg` and `README.md`. */
+/** File name (inside docs/machines) to text: `<machine>.svg` and `README.md`. */
 export async function renderDrawings(): Promise<Map<string, string>> {
   const definitions = [...machineDefinitions.values()];
   const files = new Map([['README.md', renderIndex(definitions)]]);
   for (const definition of definitions) {
-    files.set(`${definition.name}.mmd`, toMermaid(definition));
     files.set(`${definition.name}.svg`, await toSvg(definition));
   }
   return files;

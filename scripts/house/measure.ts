@@ -1,78 +1,53 @@
-/**
- * Figures of a checkout's readability: its size by floor, circles of imports, files outside of
- * rooms, casts, comments, words of the old dialect.
- */
-import { type Checkout, type Floor, floors } from './checkout.ts';
-import { type FolderCircle, fileCircles, folderCircles } from './circles.ts';
-import { findOldWords, type OldWordHit } from './old-words.ts';
+/** Figures of a checkout's readability: its size by floor, circles of imports, casts, comments. */
+import { type Checkout, floors } from './checkout.ts';
+import { fileCircles, folderCircles } from './circles.ts';
 import { circleFindings, placeFindings } from './plan.ts';
-import { type CommentShare, commentShares } from './text-kinds.ts';
-
-export interface Size {
-  readonly files: number;
-  readonly lines: number;
-}
 
 export interface Measure {
-  /** Hand-written code; generated code is counted separately. */
-  readonly floors: Readonly<Record<Floor, Size>>;
-  readonly all: Size;
-  /** Pages for the browser, which are part of the floor `src`. */
-  readonly dashboard: Size;
-  readonly generated: Size;
-  readonly tests: Size;
-  readonly fileCircles: readonly (readonly string[])[];
-  readonly folderCircles: readonly FolderCircle[];
-  /** Files and imports that violate the plan of rooms. */
-  readonly outOfPlace: readonly string[];
-  /** The circles again, with the imports to check first. */
-  readonly circleFindings: readonly string[];
-  /** Files of src that are in no folder. */
-  readonly looseFiles: readonly string[];
-  /** Uses of `as unknown as`, as `file:line`. */
-  readonly casts: readonly string[];
-  /** Share of the text, in characters and in lines; lines of code are longer. */
-  readonly commentPercent: { readonly characters: number; readonly lines: number };
-  readonly oldWords: readonly OldWordHit[];
+  /** Name and value of each figure. Generated code counts only in its own row. */
+  readonly figures: readonly (readonly [name: string, value: string])[];
+  /** One line for each thing to repair: a file, an import, a circle, or a cast with its line. */
+  readonly findings: readonly string[];
 }
 
 export function measure(checkout: Checkout): Measure {
   const all = [...checkout.sources.values()];
   const written = all.filter(({ generated }) => !generated);
-  const shares = written.map(({ text }) => commentShares(text));
-  const sizeOf = (files: readonly { readonly lines: number }[]): Size => ({
-    files: files.length,
-    lines: sum(files.map(({ lines }) => lines)),
-  });
-  const ofFloor = (floor: Floor) => sizeOf(written.filter((file) => file.floor === floor));
+  const texts = written.map(({ text }) => text);
+  const places = placeFindings(checkout);
+  const casts = written.flatMap(({ path, text }) =>
+    text
+      .split('\n')
+      .flatMap((line, i) => (line.includes('as unknown as') ? [`${path}:${i + 1}`] : [])),
+  );
   return {
-    floors: Object.fromEntries(floors.map((floor) => [floor, ofFloor(floor)])) as Measure['floors'],
-    all: sizeOf(written),
-    dashboard: sizeOf(written.filter(({ path }) => path.startsWith('src/dashboard/'))),
-    generated: sizeOf(all.filter(({ generated }) => generated)),
-    tests: sizeOf(checkout.tests),
-    fileCircles: fileCircles(checkout.sources),
-    folderCircles: folderCircles(checkout.sources),
-    outOfPlace: placeFindings(checkout),
-    circleFindings: circleFindings(checkout),
-    looseFiles: written.map(({ path }) => path).filter((path) => /^src\/[^/]+$/.test(path)),
-    casts: written.flatMap(({ path, text }) =>
-      text
-        .split('\n')
-        .flatMap((line, i) => (line.includes('as unknown as') ? [`${path}:${i + 1}`] : [])),
-    ),
-    commentPercent: {
-      characters: percent(shares.map(({ characters }) => characters)),
-      lines: percent(shares.map(({ lines }) => lines)),
-    },
-    oldWords: findOldWords(checkout),
+    figures: [
+      ...floors.map(
+        (floor) => [floor, sizeText(written.filter((file) => file.floor === floor))] as const,
+      ),
+      ['all floors', sizeText(written)],
+      ['dashboard', sizeText(written.filter(({ path }) => path.startsWith('src/dashboard/')))],
+      ['generated', sizeText(all.filter(({ generated }) => generated))],
+      ['tests', sizeText(checkout.tests)],
+      ['circles of files', String(fileCircles(checkout.sources).length)],
+      ['circles of folders', String(folderCircles(checkout.sources).length)],
+      ['imports and files out of place', String(places.length)],
+      ['as unknown as', String(casts.length)],
+      ['lines of comments', `${commentPercent(texts).toFixed(1)} %`],
+    ],
+    findings: [...places, ...circleFindings(checkout), ...casts],
   };
 }
 
-function percent(shares: readonly CommentShare[]): number {
-  return (100 * sum(shares.map(({ comment }) => comment))) / sum(shares.map(({ all }) => all));
+function sizeText(files: readonly { readonly lines: number }[]): string {
+  const lines = files.reduce((total, file) => total + file.lines, 0);
+  return `${files.length.toLocaleString('en')} files, ${lines.toLocaleString('en')} lines`;
 }
 
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
+/** Share of the lines that contain only comments, in percent of all lines that are not empty. */
+export function commentPercent(texts: readonly string[]): number {
+  const lines = texts.flatMap((text) => text.split('\n')).map((line) => line.trim());
+  const written = lines.filter((line) => line !== '');
+  const comments = written.filter((line) => /^(\/\/|\/\*|\*)/.test(line));
+  return (100 * comments.length) / written.length;
 }

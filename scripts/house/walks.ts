@@ -37,8 +37,8 @@ export function walksOf(page: string): Walk[] {
 }
 
 function stepOf(line: string): Step {
-  const [, number = '', shown, path = '', name = '', from, by] = STEP.exec(line) ?? [];
-  if (shown !== path) throw new Error(`Not a step with a file and a name: ${line}`);
+  const [, number = '', displayed, path = '', name = '', from, by] = STEP.exec(line) ?? [];
+  if (displayed !== path) throw new Error(`Not a step with a file and a name: ${line}`);
   return { number: Number(number), path, name, from: Number(from ?? Number(number) - 1), by };
 }
 

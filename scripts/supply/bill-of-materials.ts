@@ -1,119 +1,77 @@
 /**
- * The software bill of materials of the running service, as CycloneDX 1.6 JSON
- * (https://cyclonedx.org/docs/1.6/json/). It is made from the lock file, which has the digest of
- * every package: npm's own `npm sbom` omits packages that a development dependency needs too, and
- * tools that run `npm ls` omit the digests. The embedded parts of packages (SQLite; OpenSSL and
- * others in Node) are listed too, because most advisories are about them. The same lock file gives
- * the same bytes.
+ * The software bill of materials of the running service: that of `npm sbom`, for a project without
+ * development dependencies, because npm omits packages that a development dependency needs too.
  */
-import { createHash } from 'node:crypto';
-import type { LockedPackage, LockFile } from './lock-file.ts';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import Database from 'better-sqlite3';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
 
 export interface Component {
-  readonly type: 'application' | 'library' | 'platform';
-  readonly 'bom-ref': string;
   readonly name: string;
   readonly version: string;
   readonly purl: string;
-  readonly scope?: 'required' | 'optional';
-  readonly hashes?: readonly { readonly alg: 'SHA-512'; readonly content: string }[];
-  readonly licenses?: readonly [
-    { readonly license: { readonly id: string } } | { readonly expression: string },
-  ];
-  readonly components?: readonly Component[];
+  readonly hashes?: readonly { readonly alg: string; readonly content: string }[];
+  readonly components?: readonly object[];
 }
 
 export interface BillOfMaterials {
-  readonly bomFormat: 'CycloneDX';
-  readonly specVersion: '1.6';
-  readonly serialNumber: string;
-  readonly version: 1;
-  readonly metadata: { readonly component: Component };
   readonly components: readonly Component[];
-  readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }
 
-/** Programs and libraries compiled into packages, with names and versions. */
-export interface Embedded {
-  readonly sqlite: string;
-  /** Like `process.versions` of the pinned Node. */
-  readonly node: Readonly<Record<string, string>>;
+/** Throws if this is not the pinned Node, whose parts it lists. */
+export function billOfMaterials(): BillOfMaterials {
+  const scratch = mkdtempSync(join(tmpdir(), 'svc-sbom-'));
+  try {
+    // npm takes the name of the project from its folder.
+    const folder = join(scratch, 'svc');
+    mkdirSync(folder);
+    const { devDependencies: _, ...manifest } = read('package.json');
+    const lock = read('package-lock.json');
+    delete lock.packages[''].devDependencies;
+    writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+    writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock));
+    const words = ['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx'];
+    const bill = JSON.parse(execFileSync('npm', words, { cwd: folder, encoding: 'utf8' }));
+    return { ...bill, components: bill.components.map(withParts) };
+  } finally {
+    rmSync(scratch, { recursive: true });
+  }
 }
 
-export function billOfMaterials(lock: LockFile, embedded: Embedded): BillOfMaterials {
-  const packages = lock.runtimePackages();
-  const root = { ...identity(lock.root), type: 'application' } as const;
-  const content = {
-    metadata: { component: root },
-    components: packages.map((one) => component(one, embedded)),
-    dependencies: [lock.root, ...packages].map((one) => ({
-      ref: reference(one),
-      dependsOn: lock.dependenciesOf(one).map(reference).sort(),
-    })),
-  };
-  return {
-    bomFormat: 'CycloneDX',
-    specVersion: '1.6',
-    serialNumber: `urn:uuid:${nameUuid(JSON.stringify(content))}`,
-    version: 1,
-    ...content,
-  };
+function read(name: string) {
+  return JSON.parse(readFileSync(join(root, name), 'utf8'));
 }
 
-/** The path distinguishes two installed versions of one package. */
-function reference({ name, version, path }: LockedPackage): string {
-  return path === '' ? `${name}@${version}` : `${name}@${version} ${path}`;
-}
-
-function identity(one: LockedPackage) {
-  const { name, version } = one;
-  // The scope's @ is written as %40 (package-url specification, type npm).
-  const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
-  return { 'bom-ref': reference(one), name, version, purl };
-}
-
-function component(one: LockedPackage, embedded: Embedded): Component {
-  const isNode = /^node-linux-/.test(one.name);
-  const inside = isNode
-    ? embedded.node
-    : one.name === 'better-sqlite3'
-      ? { sqlite: embedded.sqlite }
-      : {};
-  const components = Object.entries(inside).map(([name, version]) => ({
-    type: 'library' as const,
-    'bom-ref': `${reference(one)} ${name}`,
+/** With the programs and libraries compiled into the package. */
+function withParts(one: Component): Component {
+  const components = Object.entries(partsOf(one)).map(([name, version]) => ({
+    type: 'library',
     name,
     version,
     purl: `pkg:generic/${name}@${encodeURIComponent(version)}`,
   }));
-  return {
-    type: isNode ? 'platform' : 'library',
-    ...identity(one),
-    // One of the two Nodes is installed: that for the machine's processor.
-    scope: one.os === undefined ? 'required' : 'optional',
-    ...(one.integrity !== undefined && { hashes: [sha512(one.integrity)] }),
-    ...(one.license !== undefined && { licenses: [license(one.license)] }),
-    ...(components.length > 0 && { components }),
-  };
+  return components.length > 0 ? { ...one, components } : one;
 }
 
-/** An SPDX id, or an expression of several ids. */
-function license(declared: string) {
-  return declared.includes(' ') ? { expression: declared } : { license: { id: declared } };
-}
-
-function sha512(integrity: string) {
-  const digest = Buffer.from(integrity.replace('sha512-', ''), 'base64');
-  return { alg: 'SHA-512', content: digest.toString('hex') } as const;
-}
-
-/**
- * A UUID derived from the content (RFC 9562, version 8), so that the same content has the same
- * UUID.
- */
-function nameUuid(content: string): string {
-  const bytes = createHash('sha256').update(content).digest().subarray(0, 16);
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+function partsOf({ name, version }: Component): Readonly<Record<string, string>> {
+  if (name === 'better-sqlite3') {
+    const database = new Database(':memory:');
+    const sqlite = database.prepare<[], string>('SELECT sqlite_version()').pluck().get() ?? '';
+    database.close();
+    return { sqlite };
+  }
+  if (!name.startsWith('node-linux-')) return {};
+  if (version !== process.versions.node) {
+    throw new Error(`This is Node ${process.versions.node}, not ${version}. Run "npm ci" first`);
+  }
+  // The version of Node itself and that of its native interface are not components.
+  const { node: _node, modules: _modules, napi: _napi, ...parts } = process.versions;
+  return Object.fromEntries(
+    Object.entries(parts).filter((entry): entry is [string, string] => !!entry[1]),
+  );
 }

@@ -772,6 +772,9 @@ const (
 
 	// Two collectors report that the VM runs; rows of one of them are refused.
 	NoticeKindVMContested NoticeKind = "VM_CONTESTED"
+
+	// A destination rejects all messages, also the plainest form of those of a chat.
+	NoticeKindMessagesRefused NoticeKind = "MESSAGES_REFUSED"
 )
 
 // ProjectOverviewDatacenterState is one of the ProjectOverviewDatacenterState constants.

@@ -106,7 +106,8 @@ type MachineLayoutEvent struct {
 
 	Description string `json:"description,omitempty"`
 
-	// Text in the drawing: the event, or `after <delay>` for a timer, with the guard in brackets.
+	// Text in the drawing: the event, or `after <delay>` for a timer, with the guard's words in
+	// brackets.
 	Label string `json:"label,omitempty"`
 }
 

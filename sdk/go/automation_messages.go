@@ -760,6 +760,10 @@ type CiRefusedExchange struct {
 	Causes []CiRefusedExchangeCause `json:"causes,omitempty"`
 
 	Claims []CiRefusedExchangeClaim `json:"claims,omitempty"`
+
+	// Numbers of the refused runs on their platform, such as `run_id`; at most 5. Runs whose token
+	// could not be verified have none.
+	Runs []string `json:"runs,omitempty"`
 }
 
 // CiRefusedExchangeCause is a message of the API.

@@ -21,6 +21,7 @@ type Delivery struct {
 
 	Attempts []DeliveryAttempt `json:"attempts,omitempty"`
 
+	// Time of the next attempt during a wait, and while its destination rests after failures.
 	NextAttemptUnix *int64 `json:"nextAttemptUnix,string,omitempty"`
 
 	CreatedUnix int64 `json:"createdUnix,string,omitempty"`

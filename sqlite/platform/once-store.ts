@@ -16,13 +16,6 @@ export interface OnceStoreOptions {
   readonly clock: Clock;
 }
 
-export interface SqliteOnceStore extends OnceStore {
-  /** Number of stored keys, including expired ones that are not yet deleted. */
-  count(): number;
-  /** Writes pending keys; later calls reject. */
-  close(): void;
-}
-
 /** Maximum number of pending keys. */
 const WAITING_MAX = 10_000;
 /** Keys per transaction, which blocks the event loop for some milliseconds. */
@@ -43,7 +36,7 @@ const migrations: readonly Migration[] = [
 /** Throws what `openDatabase` throws. */
 export function openOnceStore(options: OnceStoreOptions): SqliteOnceStore {
   const database = openDatabase({ path: options.path, synchronous: 'FULL', migrations });
-  return new TableOnceStore(database, options.clock);
+  return new SqliteOnceStore(database, options.clock);
 }
 
 interface Waiting {
@@ -53,7 +46,8 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-class TableOnceStore implements SqliteOnceStore {
+/** Open until it is closed; `openOnceStore` makes one. */
+export class SqliteOnceStore implements OnceStore {
   readonly #database: SqliteDatabase;
   readonly #clock: Clock;
   readonly #write: (batch: readonly Waiting[], nowMs: number) => boolean[];
@@ -81,11 +75,13 @@ class TableOnceStore implements SqliteOnceStore {
     });
   }
 
+  /** Number of stored keys, including expired ones that are not yet deleted. */
   count(): number {
     const row = this.#database.prepare<[], number>('SELECT count(*) FROM claims').pluck().get();
     return row ?? 0;
   }
 
+  /** Writes pending keys; later calls reject. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -59,9 +59,9 @@ async function post(folder: string, path: string, body: string): Promise<Incomin
   try {
     const socket = openSocketPath(folder);
     try {
-      const asked = request({ socketPath: socket.path, path, method: 'POST', agent: false });
-      asked.end(body);
-      const [response] = (await once(asked, 'response')) as [IncomingMessage];
+      const requested = request({ socketPath: socket.path, path, method: 'POST', agent: false });
+      requested.end(body);
+      const [response] = (await once(requested, 'response')) as [IncomingMessage];
       return response;
     } finally {
       socket.release();

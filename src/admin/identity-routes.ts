@@ -41,6 +41,7 @@ export const IDENTITY_PATHS = {
   disablePerson: '/v1/people/disable',
   enablePerson: '/v1/people/enable',
   endSessions: '/v1/people/end-sessions',
+  unlinkAccounts: '/v1/people/unlink',
   revokeKey: '/v1/keys/revoke',
   leaked: '/v1/keys/leaked',
 } as const;
@@ -94,6 +95,13 @@ export interface ChangedPerson {
   readonly sessions: number;
 }
 
+export interface UnlinkedPerson {
+  readonly person: string;
+  readonly displayName: string;
+  /** Number of accounts at identity providers that were unlinked. */
+  readonly accounts: number;
+}
+
 export interface RevokedKey {
   /** Resource name. */
   readonly key: string;
@@ -130,6 +138,7 @@ export function identityRoutes(deps: IdentityRouteDeps): AdminRoutes {
     ...change('disablePerson', (all, body, by) => setDisabled(all, body, by, text(body, 'reason'))),
     ...change('enablePerson', (all, body, by) => setDisabled(all, body, by, null)),
     ...change('endSessions', endSessions),
+    ...change('unlinkAccounts', unlinkAccounts),
     ...change('revokeKey', revokeKey),
   };
 }
@@ -138,7 +147,7 @@ type Change = (
   deps: IdentityRouteDeps,
   body: Body,
   change: OperatorChange,
-) => Promise<CreatedProject | MadeLink | ChangedPerson | RevokedKey>;
+) => Promise<CreatedProject | MadeLink | ChangedPerson | UnlinkedPerson | RevokedKey>;
 
 /** Routes of acts that change something, each under a request id. */
 function changeRoute(deps: IdentityRouteDeps) {
@@ -216,7 +225,7 @@ async function invite(
   const isKnown = people.personByEmail(address) !== undefined;
   const hint = isKnown ? ` (known here: signs in first, "svc admin login-link ${address}")` : '';
   const whom = `${address}, as ${role} of ${displayName}${hint}`;
-  return { ...shownLink(publicUrl, token), expiresMs: Number(expiresMs), whom };
+  return { ...displayedLink(publicUrl, token), expiresMs: Number(expiresMs), whom };
 }
 
 async function loginLink(
@@ -229,10 +238,10 @@ async function loginLink(
   const person = isOfProject ? onlyOwner(deps, who) : personOf(deps, body);
   const { token, expiresMs } = await deps.people.linkOnRequest(by, person, request);
   const { displayName } = personRow(deps.host.view(SYSTEM_PROJECT), person).context;
-  return { ...shownLink(deps.publicUrl, token), expiresMs, whom: displayName };
+  return { ...displayedLink(deps.publicUrl, token), expiresMs, whom: displayName };
 }
 
-function shownLink(publicUrl: string, token: string | null) {
+function displayedLink(publicUrl: string, token: string | null) {
   const link = token === null ? '' : linkAddress(publicUrl, token);
   return { link, secretAvailable: token !== null };
 }
@@ -275,6 +284,17 @@ async function endSessions(
   const person = personOf(deps, body);
   const sessions = await deps.people.endAllSessions(person, 'ENDED_BY_OPERATOR', change);
   return changedPerson(deps.host, person, sessions);
+}
+
+async function unlinkAccounts(
+  deps: IdentityRouteDeps,
+  body: Body,
+  { by, request }: OperatorChange,
+): Promise<UnlinkedPerson> {
+  const person = personOf(deps, body);
+  const accounts = await deps.people.unlinkAccounts(by, person, request);
+  const { displayName } = personRow(deps.host.view(SYSTEM_PROJECT), person).context;
+  return { person, displayName, accounts };
 }
 
 /** The current state of the person, and the sessions that the act ended. */

@@ -27,10 +27,10 @@ export interface OperatorChange {
 /** @param path of the route, because one id identifies one act. Throws INVALID_FIELD. */
 export function changeOf(path: string, body: Body): OperatorChange {
   const by = operatorOf(body);
-  const { requestId, operator: _, ...asked } = body;
+  const { requestId, operator: _, ...requested } = body;
   const id = typeof requestId === 'string' ? requestId : '';
   checkUuid('requestId', id);
-  const fields = Object.entries(asked).sort(([a], [b]) => (a < b ? -1 : 1));
+  const fields = Object.entries(requested).sort(([a], [b]) => (a < b ? -1 : 1));
   const digest = createHash('sha256').update(JSON.stringify([path, fields]));
   return { by, request: { scope: by.name, id, fingerprint: digest.digest('hex') } };
 }

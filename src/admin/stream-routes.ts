@@ -11,13 +11,13 @@ import { optionalText } from './operator.ts';
 export const STREAMS_PATH = '/v1/streams';
 
 /** A stream. For an embedded one, neither its size nor its consumers are counted. */
-export type ShownStream = Omit<StreamDescription, 'bytes' | 'consumers'> &
+export type DisplayedStream = Omit<StreamDescription, 'bytes' | 'consumers'> &
   Partial<Pick<StreamDescription, 'bytes' | 'consumers'>>;
 
 /** Response of `STREAMS_PATH`. */
 export interface StreamsAnswer {
   readonly on: 'NATS' | 'SQLite';
-  readonly streams: readonly ShownStream[];
+  readonly streams: readonly DisplayedStream[];
 }
 
 export interface StreamRouteDeps {
@@ -42,7 +42,7 @@ export function streamRoutes({ stream, copies, embedded }: StreamRouteDeps): Adm
         const message = `The streams are embedded in this process and have one copy: ${where}`;
         throw invalidField('replicas', message);
       }
-      const streams = embedded.map(async ({ name, subjects }): Promise<ShownStream> => {
+      const streams = embedded.map(async ({ name, subjects }): Promise<DisplayedStream> => {
         const { messages } = await stream.state(name);
         const one = { wanted: 1, set: 1, current: 1 };
         return { name, subjects, messages, copies: one, followers: [] };

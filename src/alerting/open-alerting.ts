@@ -1,7 +1,7 @@
 /** Opens the alerting room: the evaluator over the sample log, and the rules it evaluates. */
 import { createAlerting } from '../../actors/alerting/alerting.ts';
 import { announceContested } from '../../actors/alerting/contested-vms.ts';
-import { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
+import { SamplePipeline } from '../../actors/alerting/evaluator/sample-pipeline.ts';
 import { retainSamples } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { watchInstanceLimit } from '../../actors/alerting/instance-limit.ts';
 import {
@@ -18,44 +18,27 @@ import type { RefusedReadings } from '../../actors/telemetry/ingest/refused-read
 import { tick } from '../../actors/telemetry/ticker.ts';
 import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { VmSources } from '../../actors/vms/vm-sources.ts';
-import type { History } from '../../sqlite/telemetry/history/store/store.ts';
-import type { Membership, Ownership } from '../../streams/platform/membership/membership.ts';
-import type { Stream } from '../../streams/platform/stream.ts';
 import { ready, starting } from '../platform/health.ts';
-import type { LostWork, RoomBase } from '../platform/room-base.ts';
+import type { LostWork, RoomBase, Storage } from '../platform/room-base.ts';
 
-export interface AlertingOptions extends RoomBase {
+export interface AlertingParts {
+  readonly base: RoomBase;
+  readonly storage: Pick<Storage, 'stream' | 'history' | 'member' | 'ownership'>;
   readonly host: RunningHost;
-  readonly stream: Stream;
-  readonly history: History;
-  readonly member: Membership;
-  readonly ownership: Ownership;
-  readonly clocks: ClockNotes;
-  readonly sources: VmSources;
-  readonly datacenters: Pick<Datacenters, 'heardInLog'>;
-  readonly ingestLimits: IngestLimits;
-  readonly refusedReadings: RefusedReadings;
+  readonly vms: { readonly datacenters: Pick<Datacenters, 'heardInLog'> };
+  readonly intake: {
+    readonly clocks: ClockNotes;
+    readonly sources: VmSources;
+    readonly ingestLimits: IngestLimits;
+    readonly refusedReadings: RefusedReadings;
+  };
   readonly lost: LostWork;
 }
 
-export function openAlerting(options: AlertingOptions) {
-  const { host, stream, history, clock, clocks, ingestLimits, metrics, log, health } = options;
-  const { ownership } = options;
-  const edgeFaults = metrics.counter('svc_edge_faults_total', 'Edges that could not be decided');
-  const evaluator = new SamplePipeline({
-    host,
-    stream,
-    clock,
-    history,
-    ownership,
-    recovery: history,
-    clockAhead: (sinceMs) => clocks.ahead(sinceMs),
-    onHeard: options.datacenters.heardInLog,
-    onFault(what, error) {
-      edgeFaults.inc();
-      log.error({ err: error, part: 'evaluator' }, `${what} could not be decided`);
-    },
-  });
+export function openAlerting(parts: AlertingParts) {
+  const { host, intake } = parts;
+  const { clock, random, health } = parts.base;
+  const evaluator = openEvaluator(parts);
   health.watch({ kind: 'sample log' }, () =>
     evaluator.isCaughtUp()
       ? ready
@@ -64,54 +47,84 @@ export function openAlerting(options: AlertingOptions) {
   const alerting = createAlerting({
     host,
     known: {
-      labelSets: (project, vm, metricId) => ingestLimits.labelSets(project, vm, metricId),
+      labelSets: (project, vm, metricId) => intake.ingestLimits.labelSets(project, vm, metricId),
       evaluated: (project) => evaluator.quota(project).evaluated,
     },
   });
-  const maintenance = createMaintenanceWindows({ host, clock, random: options.random });
-  return { alerting, maintenance, evaluator, parts: partsOf(options, evaluator) };
+  const maintenance = createMaintenanceWindows({ host, clock, random });
+  return { alerting, maintenance, evaluator, parts: runningParts(parts, evaluator) };
 }
 
-function partsOf(options: AlertingOptions, pipeline: SamplePipeline): Part[] {
-  const { lost, member } = options;
-  const memberFloors = () => member.floors();
-  const livenessReport = (partition: number, atMs: number) =>
-    pipeline.livenessReport(partition, atMs);
+function openEvaluator({ base, storage, host, vms, intake }: AlertingParts): SamplePipeline {
+  const { clock, metrics, log } = base;
+  const { stream, history, ownership } = storage;
+  const edgeFaults = metrics.counter('svc_edge_faults_total', 'Edges that could not be decided');
+  return new SamplePipeline({
+    host,
+    stream,
+    clock,
+    history,
+    ownership,
+    recovery: history,
+    clockAhead: (sinceMs) => intake.clocks.ahead(sinceMs),
+    onHeard: vms.datacenters.heardInLog,
+    onFault(what, error) {
+      edgeFaults.inc();
+      log.error({ err: error, part: 'evaluator' }, `${what} could not be decided`);
+    },
+  });
+}
+
+function runningParts(parts: AlertingParts, pipeline: SamplePipeline): Part[] {
+  const { base, storage, host, intake, lost } = parts;
+  const { stream, history, member, ownership } = storage;
+  const { clock } = base;
+  const acting = { host, clock, ownership };
   return [
     { name: 'evaluator', run: (signal) => pipeline.run(signal) },
-    { name: 'rules', run: (signal) => keepRules(options, signal) },
-    { name: 'maintenance', run: (signal) => announceMaintenance(options, signal) },
-    instanceLimitPart(options, pipeline),
+    { name: 'rules', run: (signal) => keepRules({ ...acting, stream }, signal) },
+    { name: 'maintenance', run: (signal) => announceMaintenance(acting, signal) },
+    instanceLimitPart(parts, pipeline),
     {
       name: 'contested VMs',
-      run: (signal) => announceContested({ ...options, onLost: lost('contested VMs') }, signal),
+      run(signal) {
+        const { sources } = intake;
+        return announceContested({ ...acting, sources, onLost: lost('contested VMs') }, signal);
+      },
     },
     {
       name: 'refused readings',
-      run: (signal) =>
-        noticeRefusedReadings(
-          { ...options, refused: options.refusedReadings, onLost: lost('refused readings') },
-          signal,
-        ),
+      run(signal) {
+        const refused = intake.refusedReadings;
+        const onLost = lost('refused readings');
+        return noticeRefusedReadings({ ...acting, refused, onLost }, signal);
+      },
     },
     {
       name: 'ticker',
-      run: (signal) => tick({ ...options, livenessReport, onLost: lost('ticker') }, signal),
+      run(signal) {
+        const livenessReport = (partition: number, atMs: number) =>
+          pipeline.livenessReport(partition, atMs);
+        return tick({ ...acting, stream, livenessReport, onLost: lost('ticker') }, signal);
+      },
     },
     {
       name: 'sample retention',
-      run: (signal) =>
-        retainSamples(
-          { ...options, pipeline, memberFloors, onLost: lost('sample retention') },
-          signal,
-        ),
+      run(signal) {
+        const memberFloors = () => member.floors();
+        const onLost = lost('sample retention');
+        const deps = { ...acting, stream, history, pipeline, memberFloors, onLost };
+        return retainSamples(deps, signal);
+      },
     },
   ];
 }
 
-function instanceLimitPart(options: AlertingOptions, evaluator: SamplePipeline): Part {
-  const { host, clock, lost, metrics, ownership } = options;
-  metrics.gauge(
+function instanceLimitPart(
+  { base, storage, host, lost }: AlertingParts,
+  evaluator: SamplePipeline,
+): Part {
+  base.metrics.gauge(
     'svc_unevaluated_instances',
     "Alert instances beyond their project's limit, which are not evaluated",
     [],
@@ -123,6 +136,8 @@ function instanceLimitPart(options: AlertingOptions, evaluator: SamplePipeline):
     },
   );
   const isCaughtUp = () => evaluator.isCaughtUp();
+  const { clock } = base;
+  const { ownership } = storage;
   const deps = { host, clock, ownership, evaluator, isCaughtUp, onLost: lost('instance limit') };
   return { name: 'instance limit', run: (signal) => watchInstanceLimit(deps, signal) };
 }

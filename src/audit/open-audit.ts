@@ -6,10 +6,8 @@ import { retain } from '../../actors/audit/retention.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
 import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
-import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
-import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import { replaceFileDurably, syncFolderSoon } from '../platform/durable-file.ts';
-import type { LostWork, RoomBase } from '../platform/room-base.ts';
+import type { LostWork, RoomBase, Storage } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import {
   AuditExport,
@@ -18,15 +16,17 @@ import {
   type ExportedUpTo,
 } from './export/audit-export.ts';
 
-export interface AuditOptions extends Omit<RoomBase, 'random' | 'settings'> {
-  readonly settings: Pick<Settings, 'auditSink' | 'auditSinkRequired' | 'data'>;
-  readonly controlPath: string;
+export interface AuditParts {
+  readonly base: Omit<RoomBase, 'random' | 'settings'> & {
+    readonly settings: Pick<Settings, 'auditSink' | 'auditSinkRequired' | 'data'>;
+  };
+  readonly storage: Pick<Storage, 'controlPath'>;
   readonly host: RunningHost;
 }
 
 /** The host for all rooms. With a required sink, changes wait for its confirmation. */
-export function withAuditExport(options: AuditOptions): RunningHost {
-  const { settings, host, clock, log, metrics, health, closers } = options;
+export function withAuditExport({ base, storage, host }: AuditParts): RunningHost {
+  const { settings, clock, log, metrics, health, closers } = base;
   const { auditSink: path, auditSinkRequired: isRequired } = settings;
   if (path === null) return host;
   const commits = metrics.counter(
@@ -53,7 +53,7 @@ export function withAuditExport(options: AuditOptions): RunningHost {
     'svc_audit_export_missed_commits_total',
     'Commits removed by retention before they were written to the audit sink',
   );
-  const reader = new CommitReader(options.controlPath);
+  const reader = new CommitReader(storage.controlPath);
   closers.add('audit reader', () => reader.close());
   const exporter = new AuditExport({
     reader,
@@ -114,15 +114,15 @@ export function cursorIn(path: string): CursorStore {
 const DAY_MS = 86_400_000;
 
 /** Removes commits, incidents and excerpts after their retention. */
-export function retentionPart(
-  options: Pick<RoomBase, 'settings' | 'clock' | 'metrics'> & {
-    readonly host: RunningHost;
-    readonly secrets: Pick<SecretStore, 'excerpts'>;
-    readonly ownership: Ownership;
-    readonly lost: LostWork;
-  },
-): Part {
-  const { host, clock, lost, metrics, ownership, secrets, settings } = options;
+export function retentionPart(parts: {
+  readonly base: Pick<RoomBase, 'settings' | 'clock' | 'metrics'>;
+  readonly storage: Pick<Storage, 'secrets' | 'ownership'>;
+  readonly host: RunningHost;
+  readonly lost: LostWork;
+}): Part {
+  const { host, lost } = parts;
+  const { clock, metrics, settings } = parts.base;
+  const { ownership, secrets } = parts.storage;
   const removed = metrics.counter('svc_retention_removed_total', 'Records removed by retention', [
     'kind',
   ]);

@@ -11,8 +11,8 @@ import { hash } from 'node:crypto';
 import { type CryptoKey, errors, jwtVerify } from 'jose';
 import type { AssertionVerifier, VerifiedAssertion } from '../../actors/ci/assertion.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
+import { redactedUrl } from '../../streams/platform/redacted-url.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import { shownUrl } from '../../streams/platform/shown-url.ts';
 import type { Issuer } from '../platform/settings/ci-issuers.ts';
 import { readIdentity, unknownClaims } from './claim-map.ts';
 import { type IssuerKind, issuerKinds } from './issuer-kinds.ts';
@@ -168,19 +168,19 @@ function assertClaims(
   { issuer, audience, nowSeconds }: Verification,
 ): Times {
   const iss = requiredText(payload, 'iss');
-  const aud = requiredText(payload, 'aud');
+  const aud = requiredAudience(payload);
   const exp = requiredTime(payload, 'exp');
   const iat = requiredTime(payload, 'iat');
   const nbf = lacks.includes('nbf') && !('nbf' in payload) ? iat : requiredTime(payload, 'nbf');
   if (!lacks.includes('jti') || 'jti' in payload) requiredText(payload, 'jti');
   if (iss !== issuer.url) {
-    throw fault('WRONG_ISSUER', `The token has an issuer other than ${shownUrl(issuer.url)}`);
+    throw fault('WRONG_ISSUER', wrongIssuerText(iss, issuer));
   }
   if (aud !== audience) {
     throw fault(
       'WRONG_AUDIENCE',
-      "The token is for another audience. Request it with the connection's audience, exactly " +
-        '(SVC_AUDIENCE)',
+      `The token is for the audience ${quoted(aud)}. Request it with the connection's audience, ` +
+        'exactly (SVC_AUDIENCE)',
     );
   }
   assertTimes({ exp, iat, nbf }, nowSeconds);
@@ -218,6 +218,39 @@ function requiredText(payload: Json, claim: string): string {
     throw fault('MALFORMED', `The token's jti has more than ${ID_LENGTH_MAX} characters`, claim);
   }
   return value;
+}
+
+/**
+ * A list with one audience says the same as the text (RFC 7519, section 4.1.3). A token for several
+ * audiences could be replayed by each of them.
+ */
+function requiredAudience(payload: Json): string {
+  const { aud } = payload;
+  if (!Array.isArray(aud) || aud.length !== 1) return requiredText(payload, 'aud');
+  return requiredText({ aud: aud[0] }, 'aud');
+}
+
+/** Names the issuer that came: a platform may give an organisation an issuer of its own. */
+function wrongIssuerText(iss: string, { name, kind, url }: Issuer): string {
+  const came = quoted(iss);
+  const text = `The token's issuer is ${came}, not ${redactedUrl(url)}`;
+  if (!iss.startsWith(`${url}/`) || came !== `"${iss}"` || iss.endsWith('/')) return text;
+  return (
+    `${text}. If your enterprise has an issuer of its own, ask the operator to add it to ` +
+    `SVC_CI_ISSUERS (${name}-own=${kind}@${iss}), and verify the workflow with that issuer`
+  );
+}
+
+/** Longest text of a token that an error shows. */
+const QUOTED_LENGTH_MAX = 200;
+
+/** Text of an unverified token, without a login, line breaks and control characters. */
+function quoted(text: string): string {
+  const displayed = redactedUrl(text.slice(0, QUOTED_LENGTH_MAX)).replace(
+    /[^\x20-\x7e]|["\\]/g,
+    '?',
+  );
+  return `"${displayed}${text.length > QUOTED_LENGTH_MAX ? '...' : ''}"`;
 }
 
 /** Seconds since 1970. */
@@ -277,7 +310,7 @@ function kindOf({ kind }: Issuer): IssuerKind {
   return issuerKinds[kind];
 }
 
-/** @param message names the accepted value, and nothing from the token */
+/** @param message names the accepted value; of the token only its issuer and audience */
 function fault(cause: AssertionFault, message: string, claim?: string): Refusal {
   return new Refusal('BAD_ASSERTION', message, { cause, ...(claim && { claim }) });
 }

@@ -11,8 +11,8 @@ import { Refusal } from '../../streams/platform/refusal.ts';
 export interface ClaimMap {
   /** Bound; a token that lacks one of them is rejected. */
   readonly required: readonly string[];
-  /** How a job requests a required claim, on platforms that add it only on request. */
-  readonly onRequest?: Readonly<Record<string, string>>;
+  /** The reason why a token lacks a required claim, and what to do, where the platform has one. */
+  readonly whyAbsent?: Readonly<Record<string, string>>;
   /** Bound even if absent: if the approved token lacks it, it must stay absent. */
   readonly orAbsent: readonly string[];
   /** Bound if the observed token has it; otherwise it may appear later. */
@@ -24,6 +24,8 @@ export interface ClaimMap {
    * renaming.
    */
   readonly names: readonly string[];
+  /** The platform's number of the run, among `recorded`. Its author cannot choose it. */
+  readonly run: string;
   /** For review and audit. */
   readonly recorded: readonly string[];
   /** Recorded claims that `review` may bind too, with the condition. */
@@ -60,7 +62,7 @@ export interface Review {
 /** Claims of every JWT, which are verified elsewhere or never read. */
 export const jwtClaims: Readonly<Record<string, string>> = {
   iss: 'checked: must equal the configured issuer exactly',
-  aud: "checked: must equal the connection's audience exactly",
+  aud: "checked: must equal the connection's audience exactly, as a text or as a list of that one",
   exp: 'checked',
   iat: 'checked',
   nbf: 'checked',
@@ -89,6 +91,7 @@ export function readIdentity(
     recorded: valuesOf(recorded, (claim) => recordedText(payload, claim)),
     ownerClaims: map.owner,
     nameClaims: map.names,
+    run: recordedText(payload, map.run),
     refused: [...missing(map, read), ...brokenRules(map, read)],
     warnings,
   };
@@ -161,7 +164,7 @@ function missing(map: ClaimMap, read: ReadClaim): ClaimDifference[] {
   return map.required
     .filter((claim) => read(claim) === null)
     .map((claim) => {
-      return { claim, got: null, why: map.onRequest?.[claim] ?? 'The token must have this claim' };
+      return { claim, got: null, why: map.whyAbsent?.[claim] ?? 'The token must have this claim' };
     });
 }
 
@@ -189,10 +192,10 @@ function textOf(
   if (value === null && map.nullable?.includes(claim)) return null;
   if (map.booleans?.includes(claim)) {
     if (typeof value === 'boolean') return String(value);
-    throw wrongType(claim, 'true or false');
+    throw wrongType(claim, 'true or false', value);
   }
   if (typeof value === 'string') return value;
-  throw wrongType(claim, 'text');
+  throw wrongType(claim, 'text', value);
 }
 
 /** Accepts any type, because no decision depends on it. */
@@ -203,7 +206,21 @@ function recordedText(payload: Readonly<Record<string, unknown>>, claim: string)
   return text.length <= RECORDED_LENGTH_MAX ? text : `${text.slice(0, RECORDED_LENGTH_MAX - 1)}…`;
 }
 
-function wrongType(claim: string, type: string): Refusal {
+function wrongType(claim: string, type: string, value: unknown): Refusal {
   const metadata = { cause: 'MALFORMED', claim };
-  return new Refusal('BAD_ASSERTION', `The token's claim ${claim} is not ${type}`, metadata);
+  const found = value === null ? `null instead of ${type}` : `not ${type}`;
+  return new Refusal('BAD_ASSERTION', `The token's claim ${claim} is ${found}`, metadata);
+}
+
+/**
+ * True if `path` begins with the name `parent` and a slash. Code hosts ignore the case of ASCII
+ * letters in the names of owners and repositories, and tokens repeat what a workflow's author typed.
+ */
+export function isBelow(path: string, parent: string | null): boolean {
+  return parent !== null && foldName(path).startsWith(`${foldName(parent)}/`);
+}
+
+/** ASCII only: other letters that fold to an ASCII one belong to other names. */
+export function foldName(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }

@@ -20,23 +20,9 @@ import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import { unlessAborted, withDeadline } from '../../streams/platform/deadline.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { type PartHealth, ready } from '../platform/health.ts';
+import { createConnector } from '../platform/http/connector.ts';
 import type { Log } from '../platform/log.ts';
 import type { Issuer } from '../platform/settings/ci-issuers.ts';
-
-export interface IssuerKeys {
-  /**
-   * The key with that id; undefined if the issuer does not list it. Rejects with a `Refusal`
-   * NOT_READY if that is unknown. Waits at most as long as one request may take.
-   */
-  find(kid: string): Promise<CryptoKey | undefined>;
-  health(): PartHealth;
-  /** Time since the keys were read, ms; undefined = never. */
-  ageMs(): number | undefined;
-  /** Number of trusted keys; undefined = never read, or too old. */
-  trusted(): number | undefined;
-  /** Stops reading in the background. */
-  close(): void;
-}
 
 export interface IssuerKeysOptions {
   /** Name of the issuer, for sentences. */
@@ -71,11 +57,8 @@ const MODULUS_BITS = { min: 2_048, max: 8_192 } as const;
 /** 65,537, the usual one; smaller ones are weak, and an import accepts even 1. */
 const EXPONENT = 'AQAB';
 
-export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
-  return new Keys(options);
-}
-
-class Keys implements IssuerKeys {
+/** Nothing is read before the first token arrives. */
+export class IssuerKeys {
   readonly #options: IssuerKeysOptions;
   #set: KeySet = { keys: new Map(), ambiguous: [] };
   /** Time when the request for this set was sent. */
@@ -92,6 +75,10 @@ class Keys implements IssuerKeys {
     this.#options = options;
   }
 
+  /**
+   * The key with that id; undefined if the issuer does not list it. Rejects with a `Refusal`
+   * NOT_READY if that is unknown. Waits at most as long as one request may take.
+   */
   async find(kid: string): Promise<CryptoKey | undefined> {
     await this.#keepFresh();
     const age = this.ageMs();
@@ -116,6 +103,7 @@ class Keys implements IssuerKeys {
     return { state: 'degraded', reason: reasons.join('. '), summary };
   }
 
+  /** Time since the keys were read, ms; undefined = never. */
   ageMs(): number | undefined {
     const readAt = this.#readAt;
     if (readAt === undefined) return undefined;
@@ -124,11 +112,13 @@ class Keys implements IssuerKeys {
     return Math.max(clock.elapsed() - readAt.elapsedMs, clock.now() - readAt.wallMs);
   }
 
+  /** Number of trusted keys; undefined = never read, or too old. */
   trusted(): number | undefined {
     const age = this.ageMs();
     return age === undefined || age > STALE_MS ? undefined : this.#set.keys.size;
   }
 
+  /** Stops reading in the background. */
   close(): void {
     this.#isClosed = true;
     this.#cancelNext();
@@ -352,7 +342,7 @@ export interface KeyFetcher {
 
 export function createKeyFetcher(): KeyFetcher {
   const agent = new Agent({
-    connect: { timeout: CONNECT_MS },
+    connect: createConnector({ timeoutMs: CONNECT_MS }),
     connections: 1,
     maxHeaderSize: 16 * 1024,
     headersTimeout: IDLE_MS,

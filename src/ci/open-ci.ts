@@ -5,23 +5,18 @@
 import type { AssertionVerifier } from '../../actors/ci/assertion.ts';
 import { type AccessTokenClaims, createKeylessCi } from '../../actors/ci/exchange.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
-import type { Clock } from '../../streams/platform/clock.ts';
-import type { OnceStore } from '../../streams/platform/once-store.ts';
-import type { Random } from '../../streams/platform/random.ts';
-import type { Closers } from '../platform/closers.ts';
-import type { Health } from '../platform/health.ts';
 import { hashKey, mintSecret } from '../platform/keys.ts';
-import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
+import type { RoomBase, Storage } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import type { CiDeps } from './api/ci.ts';
 import { createAssertionVerifier } from './assertions.ts';
-import { createIssuerKeys, createKeyFetcher, type IssuerKeys } from './jwks.ts';
+import { createKeyFetcher, IssuerKeys } from './jwks.ts';
 
-export interface CiOptions extends IssuersOptions {
+export interface CiParts {
+  readonly base: IssuersBase & Pick<RoomBase, 'random'>;
+  readonly storage: Pick<Storage, 'onceStore'>;
   readonly host: Host;
-  readonly random: Random;
-  readonly onceStore: OnceStore;
   readonly tokens: { sign(claims: AccessTokenClaims): Promise<string> };
   /** Origin for clients, without a trailing slash. */
   readonly publicUrl: () => string;
@@ -30,15 +25,16 @@ export interface CiOptions extends IssuersOptions {
 }
 
 /** `closers` closes it, before the host. */
-export function openCi(options: CiOptions): Pick<CiDeps, 'ci' | 'issuerKind'> {
-  const { clock, random, metrics, log, settings } = options;
-  const { assertions = openIssuers(options) } = options;
+export function openCi(parts: CiParts): Pick<CiDeps, 'ci' | 'issuerKind'> {
+  const { base, storage, host, tokens, publicUrl } = parts;
+  const { clock, random, metrics, log, settings, closers } = base;
+  const { assertions = openIssuers(base) } = parts;
   const exchanges = metrics.counter(
     'svc_ci_exchanges_total',
     'Exchanges of CI identities by outcome',
     ['outcome'],
   );
-  const unnoted = metrics.counter(
+  const unrecorded = metrics.counter(
     'svc_ci_refusals_unnoted_total',
     'Rejected exchanges that could not be recorded',
   );
@@ -48,7 +44,12 @@ export function openCi(options: CiOptions): Pick<CiDeps, 'ci' | 'issuerKind'> {
     ['outcome'],
   );
   const ci = createKeylessCi({
-    ...options,
+    host,
+    clock,
+    random,
+    onceStore: storage.onceStore,
+    tokens,
+    publicUrl,
     assertions,
     codes: {
       mint: (id) => mintSecret('pair', { nowMs: clock.now(), random, id }),
@@ -57,31 +58,27 @@ export function openCi(options: CiOptions): Pick<CiDeps, 'ci' | 'issuerKind'> {
     count: (outcome) => exchanges.inc({ outcome }),
     countWrongCode: (outcome) => wrongCodes.inc({ outcome }),
     onLost(refusals, error) {
-      unnoted.inc(refusals);
+      unrecorded.inc(refusals);
       log.error({ err: error, part: 'ci', refusals }, 'Rejected exchanges could not be recorded');
     },
   });
-  options.closers.add('keyless CI', () => ci.close());
+  closers.add('keyless CI', () => ci.close());
   const issuerKind: CiDeps['issuerKind'] = (name) =>
     settings.ciIssuers.find((issuer) => issuer.name === name)?.kind;
   return { ci, issuerKind };
 }
 
-export interface IssuersOptions {
+export interface IssuersBase
+  extends Pick<RoomBase, 'clock' | 'log' | 'metrics' | 'health' | 'closers'> {
   readonly settings: Pick<Settings, 'ciIssuers'>;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly health: Health;
-  readonly closers: Closers;
 }
 
 /**
  * `closers` closes it. Nothing is fetched before the first token arrives, so that a service without
  * keyless CI calls no issuer. From then on, the keys are read every 5 minutes.
  */
-export function openIssuers(options: IssuersOptions): AssertionVerifier {
-  const { settings, clock, log, metrics, health, closers } = options;
+export function openIssuers(base: IssuersBase): AssertionVerifier {
+  const { settings, clock, log, metrics, health, closers } = base;
   const fetcher = createKeyFetcher();
   closers.add('CI issuers', () => fetcher.close());
   const fetches = metrics.counter(
@@ -91,7 +88,7 @@ export function openIssuers(options: IssuersOptions): AssertionVerifier {
   );
   const issuers = settings.ciIssuers.map((issuer) => {
     const { name } = issuer;
-    const keys = createIssuerKeys({
+    const keys = new IssuerKeys({
       name,
       clock,
       log,
@@ -103,7 +100,7 @@ export function openIssuers(options: IssuersOptions): AssertionVerifier {
     return { issuer, keys };
   });
   exposeKeys(metrics, issuers);
-  return createAssertionVerifier({ issuers, clock, onUnknownClaim: reportUnknownClaims(options) });
+  return createAssertionVerifier({ issuers, clock, onUnknownClaim: reportUnknownClaims(base) });
 }
 
 function exposeKeys(
@@ -139,7 +136,7 @@ const LOGGED_CLAIMS_MAX = 200;
 const NAME_LENGTH_MAX = 100;
 
 /** Counts every unknown claim and logs each name once. */
-function reportUnknownClaims({ metrics, log }: IssuersOptions) {
+function reportUnknownClaims({ metrics, log }: IssuersBase) {
   const seen = metrics.counter(
     'svc_ci_unknown_claims_total',
     'Claims of CI identity tokens that are unknown to this version',

@@ -100,10 +100,17 @@ export interface AdminAction {
   readonly options?: readonly Option[];
   /** True if it changes something and is therefore sent with a request id. */
   readonly isChange?: boolean;
-  /** What to do if the secret of an earlier response is lost; for actions that create one. */
-  readonly ifLost?: (answer: unknown) => string;
+  /** For actions that create a secret. */
+  readonly secret?: {
+    /** It is printed alone on standard output, so that it can be piped into a file. */
+    readonly of: (answer: unknown) => string;
+    /** What to do if the secret of an earlier response is lost. */
+    readonly ifLost: (answer: unknown) => string;
+  };
   /** Path of the service's route. */
   readonly path: string;
+  /** Exit status of a fault of the service; default: 1. */
+  readonly exitOnFault?: number;
   /** True if it reads standard input to its end, for values that must not appear in an argument. */
   readonly readsInput?: boolean;
   /**
@@ -113,8 +120,8 @@ export interface AdminAction {
    */
   readonly ask: (input: Input, text: string) => Readonly<Record<string, string>>;
   /**
-   * Renders the response for people, with a final newline. The type of the response is that of its
-   * route.
+   * Renders the response for people, with a final newline and without the secret. The type of the
+   * response is that of its route.
    */
   readonly render: (answer: unknown) => string;
 }
@@ -179,8 +186,11 @@ export const collectorActions: readonly AdminAction[] = [
       { name: 'days', takes: 'DAYS', help: 'Lifetime in days, 1 to 365; default 90' },
     ],
     isChange: true,
-    ifLost: (answer) =>
-      `Revoke the key, then create another: svc admin collector-key revoke ${(answer as MadeCollectorKey).id}`,
+    secret: {
+      of: (answer) => (answer as MadeCollectorKey).key,
+      ifLost: (answer) =>
+        `Revoke the key, then create another: svc admin collector-key revoke ${(answer as MadeCollectorKey).id}`,
+    },
     path: COLLECTOR_PATHS.create,
     ask: (input) => ({
       datacenter: input.required('datacenter'),
@@ -188,11 +198,11 @@ export const collectorActions: readonly AdminAction[] = [
       days: input.text('days') ?? '',
     }),
     render(answer) {
-      const { id, datacenter, projects, expiresMs, key } = answer as MadeCollectorKey;
+      const { id, datacenter, projects, expiresMs } = answer as MadeCollectorKey;
       const until = localTime(Math.floor(expiresMs / 1000));
       const many = projects?.length === 1 ? 'project' : 'projects';
       const into = projects === null ? 'every project' : `${many} ${projects.join(', ')}`;
-      return `key ${id} of the collector of ${datacenter}, for ${into}, valid until ${until}:\n${key}\n`;
+      return `key ${id} of the collector of ${datacenter}, for ${into}, valid until ${until}:\n`;
     },
   },
   {

@@ -15,6 +15,7 @@ import {
   type MadeLink,
   type ReportedLeaks,
   type RevokedKey,
+  type UnlinkedPerson,
 } from '../admin/identity-routes.ts';
 import {
   type AdminAction,
@@ -24,6 +25,7 @@ import {
   restoredActions,
   snapshotActions,
 } from './admin-actions.ts';
+import { bounceActions } from './bounce-action.ts';
 import { requestIdOption } from './client/action.ts';
 import { type Option, parseInput } from './client/arguments.ts';
 import { printable, printableLines, UsageError } from './client/faults.ts';
@@ -32,7 +34,7 @@ import { json, localTime, table } from './client/output.ts';
 import { processPorts } from './client/ports.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { memberActions } from './member-actions.ts';
-import { dataOption, settingsAsked } from './service-folder.ts';
+import { dataOption, requestedSettings } from './service-folder.ts';
 import { streamActions } from './stream-actions.ts';
 
 const sharedOptions: readonly Option[] = [
@@ -98,15 +100,30 @@ async function perform(
     ...(act.isChange && { requestId }),
     operator: operatorName(environment),
   };
-  const folder = settingsAsked(input, environment).data;
+  const folder = requestedSettings(input, environment).data;
   const answer = await ask(folder, act.path, body);
   const isLost = (answer as { readonly secretAvailable?: boolean }).secretAvailable === false;
   if (input.isOn('json')) stdout(json(answer));
-  else if (!isLost) stdout(act.render(answer));
+  else if (!isLost) printAnswer(act, answer, { stdout, stderr });
   if (!isLost) return EXIT_OK;
-  const hint = act.ifLost?.(answer) ?? '';
+  const hint = act.secret?.ifLost(answer) ?? '';
   stderr(`The secret was in an earlier response and cannot be shown again.\n${hint}\n`);
   return EXIT_FAULT;
+}
+
+/** A secret is alone on standard output; the sentence about it is on standard error. */
+function printAnswer(
+  act: AdminAction,
+  answer: unknown,
+  { stdout, stderr }: Pick<Surroundings, 'stdout' | 'stderr'>,
+): void {
+  const text = act.render(answer);
+  if (!act.secret) {
+    stdout(text);
+    return;
+  }
+  stderr(text);
+  stdout(`${act.secret.of(answer)}\n`);
 }
 
 /** Options of an action, with those that all actions share. */
@@ -156,7 +173,7 @@ function reportFault(act: AdminAction, error: unknown, { stderr }: Surroundings)
     stderr(`${error.hint === undefined ? '' : `  ${error.hint}\n`}\n${actionHelp(act)}`);
     return EXIT_USAGE;
   }
-  return EXIT_FAULT;
+  return act.exitOnFault ?? EXIT_FAULT;
 }
 
 /** One line: `svc admin people list`. */
@@ -205,7 +222,10 @@ const roleOption: Option = {
   help: 'Role of the member: VIEWER reads, EDITOR also changes alerts, OWNER also manages members and keys',
 };
 
-const ANOTHER_LINK = 'Run the same command with a new request id to create another link';
+const linkSecret: AdminAction['secret'] = {
+  of: (answer) => (answer as MadeLink).link,
+  ifLost: () => 'Run the same command with a new request id to create another link',
+};
 
 const PERSON = { name: 'EMAIL|PERSON' } as const;
 
@@ -277,7 +297,7 @@ const identityActions: readonly AdminAction[] = [
     positionals: [{ name: 'PROJECT' }, { name: 'EMAIL' }],
     options: [roleOption],
     isChange: true,
-    ifLost: () => ANOTHER_LINK,
+    secret: linkSecret,
     path: IDENTITY_PATHS.invite,
     ask: (input) => ({
       project: input.positional(0).replace(/^projects\//, ''),
@@ -292,7 +312,7 @@ const identityActions: readonly AdminAction[] = [
       'Create a one-time sign-in link for a person, or for the only owner of projects/ID or of all projects',
     positionals: [{ name: 'EMAIL|PERSON|PROJECT', optional: true }],
     isChange: true,
-    ifLost: () => ANOTHER_LINK,
+    secret: linkSecret,
     path: IDENTITY_PATHS.loginLink,
     ask: personIn,
     render: (answer) => linkText('sign-in link', answer as MadeLink),
@@ -326,6 +346,19 @@ const identityActions: readonly AdminAction[] = [
     render: (answer) => personText('may sign in', answer as ChangedPerson),
   },
   {
+    name: 'people unlink',
+    summary: 'Unlink the accounts of a person at the identity provider',
+    positionals: [PERSON],
+    isChange: true,
+    path: IDENTITY_PATHS.unlinkAccounts,
+    ask: personIn,
+    render(answer) {
+      const { displayName, person, accounts } = answer as UnlinkedPerson;
+      const unlinked = accounts === 1 ? '1 account unlinked' : `${accounts} accounts unlinked`;
+      return `${printable(displayName)} (people/${person}): ${unlinked}; the next sign-in with a verified address links one again\n`;
+    },
+  },
+  {
     name: 'sessions end',
     summary: 'End all sessions of a person',
     positionals: [PERSON],
@@ -353,10 +386,10 @@ function personIn(input: Parameters<AdminAction['ask']>[0]): { readonly person: 
   return { person: input.positional(0) };
 }
 
-/** The link is on its own line, so that it can be copied whole. */
-function linkText(what: string, { link, whom, expiresMs }: MadeLink): string {
+/** The sentence before the link. */
+function linkText(what: string, { whom, expiresMs }: MadeLink): string {
   const until = localTime(Math.floor(expiresMs / 1000));
-  return `${what} for ${printable(whom)}; it works once, until ${until}, and cannot be shown again:\n${link}\n`;
+  return `${what} for ${printable(whom)}; it works once, until ${until}, and cannot be shown again:\n`;
 }
 
 function personText(now: string, { displayName, person, sessions }: ChangedPerson): string {
@@ -404,4 +437,5 @@ export const actions: readonly AdminAction[] = [
   ...snapshotActions,
   ...streamActions,
   ...memberActions,
+  ...bounceActions,
 ];

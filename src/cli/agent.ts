@@ -7,195 +7,69 @@
 
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { release } from 'node:os';
-import { FolderLocked, lockFolder } from '../../sqlite/platform/lock-file.ts';
 import { AutomationService } from '../gen/svc/iam/v1/automation_pb.ts';
 import { parseSecret } from '../platform/keys.ts';
-import { createLog } from '../platform/log.ts';
 import { bufferFolder, startAgent } from '../vms/agent/agent.ts';
-import {
-  EnrolmentUnusable,
-  enrolmentPath,
-  prepareFolder,
-  readEnrolment,
-  type StoredEnrolment,
-  thisMachine,
-  writeEnrolment,
-} from '../vms/agent/enrolment-file.ts';
+import { type StoredEnrolment, thisMachine, writeEnrolment } from '../vms/agent/enrolment-file.ts';
 import { type BufferStats, RowBuffer } from '../vms/agent/row-buffer.ts';
 import { type AgentStatus, readStatus, statusPath } from '../vms/agent/status-file.ts';
-import { type Action, type ActionContext, family } from './client/action.ts';
-import type { Option } from './client/arguments.ts';
+import { type Action, type ActionContext, type ClientCommand, family } from './client/action.ts';
 import { Fault, NoAnswer, UsageError } from './client/faults.ts';
 import { facts, json, localTime } from './client/output.ts';
-import { EXIT_FAULT, EXIT_OK, EXIT_USAGE } from './command.ts';
-import { installOptions, installUnit } from './install.ts';
+import { EXIT_FAULT, EXIT_OK } from './command.ts';
+import { intervalOption, intervalSeconds, isFresh, makeWritable, Reporter } from './reporter.ts';
 
-const FOLDER = '/var/lib/svc-agent';
-
-const folderOption: Option = {
-  name: 'state',
-  takes: 'FOLDER',
-  help: `Folder of the enrolment and the buffer; default: SVC_AGENT_STATE, or ${FOLDER}`,
-};
-
-/** The agent's folder; under systemd the one given to the unit. */
-function folderOf({ input, environment }: ActionContext): string {
-  const { STATE_DIRECTORY, SVC_AGENT_STATE } = environment;
-  // Several folders are separated by colons; the unit has one.
-  const given = STATE_DIRECTORY?.split(':')[0];
-  return input.text('state') || SVC_AGENT_STATE || given || FOLDER;
-}
-
-const installAction: Action = {
-  name: 'install',
-  summary: 'Install and start the systemd unit of the agent',
-  options: [
-    ...installOptions,
-    { name: 'interval', takes: 'DURATION', help: 'Interval between readings, 1s to 30s' },
-  ],
-  notes: `
-Run it again after moving the program: the unit holds its path. You can enrol before or after
-this: the unit waits for the enrolment. Start it then with "systemctl restart svc-agent".
-`,
-  run: install,
-};
-
-async function install(context: ActionContext): Promise<number> {
-  const seconds = context.input.seconds('interval');
-  if (seconds !== undefined && (seconds < 1 || seconds > 30)) {
-    throw new UsageError(`--interval must be 1s to 30s, not ${seconds}s`);
-  }
-  const flags = seconds === undefined ? [] : ['--interval', `${seconds}s`];
-  return installUnit(context, 'agent', flags);
-}
-
-/** Two readings more than 90 s apart are a gap, so a longer interval would produce only gaps. */
-const INTERVAL_SECONDS_MAX = 30;
+const agent = new Reporter({
+  command: 'agent',
+  noun: 'agent',
+  folderVariable: 'SVC_AGENT_STATE',
+  secretVariable: 'SVC_ENROLMENT_TOKEN',
+  secretNoun: 'Enrolment token',
+  runOptions: [intervalOption],
+  pathsIn: (folder) => [bufferFolder(folder), statusPath(folder)],
+});
 
 const runAction: Action = {
   name: 'run',
   summary: 'Read this guest and send the readings, until SIGTERM or Ctrl-C',
-  options: [
-    folderOption,
-    {
-      name: 'interval',
-      takes: 'DURATION',
-      help: `Interval between readings, 1s to ${INTERVAL_SECONDS_MAX}s; default 30s`,
-    },
-  ],
+  options: [agent.folderOption, intervalOption],
   notes: `
 While the service cannot be reached, rows wait on disk with their own times, up to 24 hours or 64
 MiB. Then the oldest are discarded and counted. Exit code 2: this machine is not enrolled.
 `,
-  run,
-};
-
-async function run(context: ActionContext): Promise<number> {
-  const { surroundings, ports } = context;
-  const folder = folderOf(context);
-  const intervalMs = intervalSeconds(context) * 1000;
-  const lock = lockOf(folder);
-  try {
-    const log = createLog({
-      level: 'info',
-      readable: surroundings.isTerminal,
-      clock: ports.clock,
-      write: surroundings.log,
+  async run(context) {
+    const folder = agent.folderOf(context);
+    const intervalMs = intervalSeconds(context) * 1000;
+    return agent.run(context, (log) => {
+      const running = startAgent({ ...context.ports, folder, intervalMs, log });
+      log.info({ folder, intervalMs }, 'Agent started');
+      return running;
     });
-    const agent = startAgent({ ...ports, folder, intervalMs, log });
-    log.info({ folder, intervalMs }, 'Agent started');
-    const { promise: signalled, resolve } = Promise.withResolvers<void>();
-    const forget = surroundings.onSignal((signal) => signal !== 'SIGHUP' && resolve());
-    try {
-      await Promise.race([signalled, agent.ended]);
-    } finally {
-      forget();
-      await agent.stop();
-    }
-    return EXIT_OK;
-  } catch (error) {
-    if (!(error instanceof EnrolmentUnusable)) throw error;
-    surroundings.stderr(`svc agent run: ${error.message}\n`);
-    return EXIT_USAGE;
-  } finally {
-    lock.release();
-  }
-}
-
-function intervalSeconds({ input }: ActionContext): number {
-  const seconds = input.seconds('interval') ?? INTERVAL_SECONDS_MAX;
-  if (seconds >= 1 && seconds <= INTERVAL_SECONDS_MAX) return seconds;
-  throw new UsageError(`--interval must be 1s to ${INTERVAL_SECONDS_MAX}s, not ${seconds}s`);
-}
-
-function lockOf(folder: string): ReturnType<typeof lockFolder> {
-  try {
-    return lockFolder(folder);
-  } catch (error) {
-    if (!(error instanceof FolderLocked)) throw error;
-    throw new UsageError(`An agent is already running in ${folder}`);
-  }
-}
-
-/**
- * Number of intervals without a change of the status file after which the agent counts as stopped.
- */
-const SILENT_INTERVALS = 3;
+  },
+};
 
 const statusAction: Action = {
   name: 'status',
   summary: 'Show the VM that this machine is enrolled as, and whether its rows are sent',
-  options: [folderOption],
+  options: [agent.folderOption],
   notes: '\nExit code 1: not enrolled, not running, or rows are not sent.\n',
   async run(context) {
-    const folder = folderOf(context);
-    const { enrolment, problem } = enrolmentIn(folder);
+    const folder = agent.folderOf(context);
+    const { enrolment, problem } = agent.enrolmentIn(folder);
     const waiting = waitingIn(folder, context);
     const status = readStatus(folder);
     const isRunning = status !== undefined && isFresh(status, context.ports.clock.now());
     const fault = problem ?? (isRunning ? status.fault : 'The agent is not running');
     if (context.json) {
-      const shown = enrolment && withoutKey(enrolment);
-      context.print(json({ folder, enrolment: shown, isRunning, fault, waiting, status }));
+      const displayed = enrolment && withoutKey(enrolment);
+      context.print(json({ folder, enrolment: displayed, isRunning, fault, waiting, status }));
     } else {
-      const shown = { enrolment, isRunning, fault, waiting, status };
-      context.print(facts(lines(shown)));
+      const displayed = { enrolment, isRunning, fault, waiting, status };
+      context.print(facts(lines(displayed)));
     }
     return fault === undefined ? EXIT_OK : EXIT_FAULT;
   },
 };
-
-const unenrolAction: Action = {
-  name: 'unenrol',
-  summary: 'Delete the key and the queued rows',
-  options: [folderOption],
-  async run(context) {
-    const folder = folderOf(context);
-    const wasEnrolled = existsSync(enrolmentPath(folder));
-    const { enrolment } = enrolmentIn(folder);
-    for (const path of [enrolmentPath(folder), bufferFolder(folder), statusPath(folder)]) {
-      rmSync(path, { recursive: true, force: true });
-    }
-    if (!wasEnrolled) context.report(`There was no enrolment in ${folder}`);
-    else {
-      const vm = enrolment?.vmName ?? 'the VM';
-      context.report(
-        'The key was deleted from this machine. Stop the agent: systemctl disable --now svc-agent',
-      );
-      context.report(`To invalidate the key everywhere, unenrol ${vm} in its project too`);
-    }
-    return EXIT_OK;
-  },
-};
-
-function enrolmentIn(folder: string): { enrolment?: StoredEnrolment; problem?: string } {
-  try {
-    return { enrolment: readEnrolment(folder) };
-  } catch (error) {
-    if (!(error instanceof EnrolmentUnusable)) throw error;
-    return { problem: error.message };
-  }
-}
 
 /** Reads the files, so that it also works while the agent is stopped. */
 function waitingIn(folder: string, { ports }: ActionContext): BufferStats {
@@ -204,12 +78,8 @@ function waitingIn(folder: string, { ports }: ActionContext): BufferStats {
   return new RowBuffer({ ...ports, folder: path, onDropped: () => {} }).stats();
 }
 
-function isFresh({ writtenMs, intervalMs }: AgentStatus, nowMs: number): boolean {
-  return nowMs - writtenMs <= SILENT_INTERVALS * intervalMs;
-}
-
-function withoutKey({ key: _, machine: __, ...shown }: StoredEnrolment): object {
-  return shown;
+function withoutKey({ key: _, machine: __, ...displayed }: StoredEnrolment): object {
+  return displayed;
 }
 
 function lines(of: {
@@ -243,29 +113,27 @@ function timeOf(ms: number): string {
 const enrolAction: Action = {
   name: 'enrol',
   summary: 'Enrol this VM; reads the token from SVC_ENROLMENT_TOKEN or standard input',
-  options: [folderOption],
+  options: [agent.folderOption],
   notes: `
 This uses up the token. If no answer arrives, it may be used up too: enrol the VM again to get
 another one. An agent enrolled earlier is refused once this one is enrolled.
 `,
   async run(context) {
-    const folder = folderOf(context);
+    const folder = agent.folderOf(context);
     const token = await readToken(context);
     makeWritable(folder);
     const enrolment = await exchange(context, token);
     forgetOtherVm(folder, enrolment, context.report);
     writeEnrolment(folder, enrolment);
-    const { key: _, machine: __, ...shown } = enrolment;
-    if (context.json) context.print(json({ ...shown, folder }));
-    else context.print(enrolledText(shown, folder));
+    const { key: _, machine: __, ...displayed } = enrolment;
+    if (context.json) context.print(json({ ...displayed, folder }));
+    else context.print(enrolledText(displayed, folder));
     return EXIT_OK;
   },
 };
 
-async function readToken({ environment, ports }: ActionContext): Promise<string> {
-  const given = environment.SVC_ENROLMENT_TOKEN?.trim();
-  const asked = () => (ports.isInteractive ? ports.ask('Enrolment token: ') : ports.readInput());
-  const token = given || (await asked()).trim();
+async function readToken(context: ActionContext): Promise<string> {
+  const token = await agent.readSecret(context);
   if (token === '') {
     const hint = 'Set SVC_ENROLMENT_TOKEN, or write the token to standard input';
     throw new UsageError('The enrolment token is missing', hint);
@@ -273,18 +141,6 @@ async function readToken({ environment, ports }: ActionContext): Promise<string>
   if (parseSecret('enrol', token) !== undefined) return token;
   const hint = 'Check that it was copied completely, starting with svc_enrol_';
   throw new Fault('The enrolment token is invalid: its format or checksum is wrong', { hint });
-}
-
-/** Checked before the token is used up. */
-function makeWritable(folder: string): void {
-  try {
-    prepareFolder(folder);
-  } catch (error) {
-    const cause = error instanceof Error ? error.message : String(error);
-    throw new Fault(`${folder} is not writable: ${cause}`, {
-      hint: 'Run this as root, or choose another folder with --state',
-    });
-  }
 }
 
 async function exchange(context: ActionContext, enrolmentToken: string): Promise<StoredEnrolment> {
@@ -315,11 +171,7 @@ function forgetOtherVm(
   { vmName }: StoredEnrolment,
   report: (line: string) => void,
 ): void {
-  try {
-    if (readEnrolment(folder).vmName === vmName) return;
-  } catch (error) {
-    if (!(error instanceof EnrolmentUnusable)) throw error;
-  }
+  if (agent.enrolmentIn(folder).enrolment?.vmName === vmName) return;
   rmSync(bufferFolder(folder), { recursive: true, force: true });
   report(`This machine now sends as ${vmName}`);
 }
@@ -349,12 +201,28 @@ function enrolledText(
   ]);
 }
 
-export const agentCommand = family(
-  'agent',
-  'Monitor this VM from inside the guest',
-  [enrolAction, installAction, runAction, statusAction, unenrolAction],
-  `
+export const agentCommand: ClientCommand = {
+  // Its `run` is a service.
+  outlivesReader: true,
+  ...family(
+    'agent',
+    'Monitor this VM from inside the guest',
+    [
+      enrolAction,
+      agent.installAction(`
+Run it again after moving the program: the unit holds its path. You can enrol before or after
+this: the unit waits for the enrolment. Start it then with "systemctl restart svc-agent".
+`),
+      runAction,
+      statusAction,
+      agent.unenrolAction((enrolment) => {
+        const vm = enrolment?.vmName ?? 'the VM';
+        return `To invalidate the key everywhere, unenrol ${vm} in its project too`;
+      }),
+    ],
+    `
 The agent sends load, available memory, swap and running processes of this guest, which no hypervisor
 can see, and nothing else. Enrol the VM in its project first: the answer has the token.
 `,
-);
+  ),
+};

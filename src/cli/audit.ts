@@ -59,7 +59,7 @@ const USAGE = `Usage: svc audit verify [--data FOLDER] [--sink FILE]... [--json]
 The service that runs on the folder is queried; if none runs, the databases are read directly.
 `;
 
-interface Asked {
+interface Requested {
   readonly folder: string;
   readonly json: boolean;
   /** Files of an audit sink; if empty, the log is verified. */
@@ -69,7 +69,7 @@ interface Asked {
 function parseArguments(
   [what, ...rest]: readonly string[],
   { environment }: Surroundings,
-): Asked | { readonly problem: string } {
+): Requested | { readonly problem: string } {
   if (what !== 'verify') {
     const seen = what === undefined ? 'no action given' : `${JSON.stringify(what)} is unknown`;
     return { problem: `${seen}. Use list or verify` };
@@ -105,7 +105,7 @@ function takeSinks(given: readonly string[]): { sinks: string[]; others: string[
 
 /** Reads the files in place, whether or not a service runs. Changes nothing. */
 async function verifySink(
-  { folder, json, sinks }: Asked,
+  { folder, json, sinks }: Requested,
   { stdout }: Surroundings,
 ): Promise<number> {
   const control = controlIn(folder);
@@ -128,9 +128,9 @@ function controlIn(folder: string): string {
   );
 }
 
-async function verify(asked: Asked, surroundings: Surroundings): Promise<number> {
-  if (asked.sinks.length > 0) return verifySink(asked, surroundings);
-  const { folder, json } = asked;
+async function verify(requested: Requested, surroundings: Surroundings): Promise<number> {
+  if (requested.sinks.length > 0) return verifySink(requested, surroundings);
+  const { folder, json } = requested;
   const progress = new ProgressLine(surroundings, 'verified', 'commits');
   const result = await askOrRead(folder, surroundings, ({ verified, commits }) =>
     progress.show(verified, commits),
@@ -470,13 +470,13 @@ export const auditCommand: ClientCommand = {
   misnamed: () => undefined,
   run: async (args, surroundings) => {
     if (args[0] === auditListAction.name) return client.run(args, surroundings);
-    const asked = parseArguments(args, surroundings);
-    if ('problem' in asked) {
-      surroundings.stderr(`svc audit: ${asked.problem}\n\n${USAGE}`);
+    const requested = parseArguments(args, surroundings);
+    if ('problem' in requested) {
+      surroundings.stderr(`svc audit: ${requested.problem}\n\n${USAGE}`);
       return EXIT_USAGE;
     }
     try {
-      return await verify(asked, surroundings);
+      return await verify(requested, surroundings);
     } catch (error) {
       const isKnown = error instanceof AdminFault || error instanceof DataFolderUnusable;
       if (!isKnown) throw error;

@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { FolderLocked } from '../../sqlite/platform/lock-file.ts';
-import { keyIdOf } from '../../sqlite/platform/secrets/secret-store.ts';
+import { keyIdOf } from '../../sqlite/platform/secrets/seal.ts';
 import {
   type Stream,
   StreamMisconfigured,
@@ -27,7 +27,7 @@ import { type ActionContext, single } from './client/action.ts';
 import { Fault, UsageError } from './client/faults.ts';
 import { json, localTime } from './client/output.ts';
 import { EXIT_OK } from './command.ts';
-import { dataOption, settingsAsked } from './service-folder.ts';
+import { dataOption, requestedSettings } from './service-folder.ts';
 
 /** A restore creates the folder, so its place is not guessed from existing folders. */
 const newDataOption = {
@@ -65,9 +65,9 @@ With SVC_NATS_URL, the streams are restored to that NATS; existing streams are l
 async function backup(context: ActionContext): Promise<number> {
   const { input, print } = context;
   const to = resolve(input.positional(0));
-  const { data } = settingsAsked(input, context.environment);
+  const { data } = requestedSettings(input, context.environment);
   const progress = new Progress(context);
-  const manifest = await asked(data, to, (line) => {
+  const manifest = await requested(data, to, (line) => {
     const { bytes, total } = line as { readonly bytes: number; readonly total: number };
     progress.show('copied', bytes, total);
   });
@@ -84,7 +84,7 @@ async function backup(context: ActionContext): Promise<number> {
   return EXIT_OK;
 }
 
-async function asked(
+async function requested(
   folder: string,
   to: string,
   onLine: (line: unknown) => void,

@@ -3,21 +3,12 @@
  * collector key, runs, shows where each domain belongs, reports its status, and installs the
  * systemd unit. The key comes from the environment or standard input, never from the command line.
  */
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { runCommand } from '../../actors/telemetry/collectors/command.ts';
 import { type MappedRow, readFleet } from '../../actors/telemetry/collectors/fleet/fleet-once.ts';
 import { type Mapping, UnusableMapping } from '../../actors/telemetry/collectors/fleet/mapping.ts';
-import { FolderLocked, lockFolder } from '../../sqlite/platform/lock-file.ts';
 import { parseSecret } from '../platform/keys.ts';
-import { createLog } from '../platform/log.ts';
-import {
-  EnrolmentUnusable,
-  enrolmentPath,
-  prepareFolder,
-  readEnrolment,
-  thisMachine,
-  writeEnrolment,
-} from '../vms/agent/enrolment-file.ts';
+import { thisMachine, writeEnrolment } from '../vms/agent/enrolment-file.ts';
 import { createSender } from '../vms/agent/sender.ts';
 import {
   buffersFolder,
@@ -26,24 +17,17 @@ import {
   startCollect,
 } from '../vms/collect/collect.ts';
 import { readMapping } from '../vms/collect/mapping-file.ts';
-import { type Action, type ActionContext, family } from './client/action.ts';
+import { type Action, type ActionContext, type ClientCommand, family } from './client/action.ts';
 import type { Option } from './client/arguments.ts';
 import { EXIT_DENIED, Fault, UsageError } from './client/faults.ts';
 import { facts, json, localTime, table } from './client/output.ts';
-import { EXIT_FAULT, EXIT_OK, EXIT_USAGE } from './command.ts';
-import { installOptions, installUnit } from './install.ts';
+import { EXIT_FAULT, EXIT_OK } from './command.ts';
+import { intervalOption, intervalSeconds, isFresh, makeWritable, Reporter } from './reporter.ts';
 
-const FOLDER = '/var/lib/svc-collect';
 const MAPPING = '/etc/svc/collect.map';
-const INTERVAL_SECONDS_MAX = 30;
 const BUFFER_MIB_DEFAULT = 256;
 const MIB = 2 ** 20;
 
-const folderOption: Option = {
-  name: 'state',
-  takes: 'FOLDER',
-  help: `Folder of the enrolment and the buffers; default: SVC_COLLECT_STATE, or ${FOLDER}`,
-};
 const mappingOption: Option = {
   name: 'mapping',
   takes: 'FILE',
@@ -51,7 +35,7 @@ const mappingOption: Option = {
 };
 const runOptions: readonly Option[] = [
   mappingOption,
-  { name: 'interval', takes: 'DURATION', help: 'Interval between readings, 1s to 30s' },
+  intervalOption,
   {
     name: 'buffer-mib',
     takes: 'N',
@@ -60,11 +44,15 @@ const runOptions: readonly Option[] = [
   { name: 'filesystems', help: 'Query the guest agents for file systems; requires write access' },
 ];
 
-/** The collector's folder; under systemd the one given to the unit. */
-function folderOf({ input, environment }: ActionContext): string {
-  const { STATE_DIRECTORY, SVC_COLLECT_STATE } = environment;
-  return input.text('state') || SVC_COLLECT_STATE || STATE_DIRECTORY?.split(':')[0] || FOLDER;
-}
+const collector = new Reporter({
+  command: 'collect',
+  noun: 'collector',
+  folderVariable: 'SVC_COLLECT_STATE',
+  secretVariable: 'SVC_COLLECTOR_KEY',
+  secretNoun: 'Collector key',
+  runOptions,
+  pathsIn: (folder) => [buffersFolder(folder), collectStatusPath(folder)],
+});
 
 function mappingPathOf({ input }: ActionContext): string {
   return input.text('mapping') || MAPPING;
@@ -84,13 +72,13 @@ function mappingOf(context: ActionContext): Mapping {
 const enrolAction: Action = {
   name: 'enrol',
   summary: 'Store a collector key, read from SVC_COLLECTOR_KEY or standard input',
-  options: [folderOption],
+  options: [collector.folderOption],
   notes: `
 The operator of the service makes the key: svc admin collector-key create --datacenter DC-1 --project
 A --project B. It is tried before it is kept. A running collector uses a new key at once.
 `,
   async run(context) {
-    const folder = folderOf(context);
+    const folder = collector.folderOf(context);
     const key = await readKey(context);
     makeWritable(folder);
     const { endpoint } = context.access('nobody');
@@ -110,24 +98,11 @@ A --project B. It is tried before it is kept. A running collector uses a new key
   },
 };
 
-async function readKey({ environment, ports }: ActionContext): Promise<string> {
-  const given = environment.SVC_COLLECTOR_KEY?.trim();
-  const asked = () => (ports.isInteractive ? ports.ask('Collector key: ') : ports.readInput());
-  const key = given || (await asked()).trim().split('\n').at(-1)?.trim() || '';
+async function readKey(context: ActionContext): Promise<string> {
+  const key = await collector.readSecret(context);
   if (parseSecret('col', key) !== undefined) return key;
   const hint = 'Set SVC_COLLECTOR_KEY, or write the key to standard input; it starts with svc_col_';
   throw new UsageError('The collector key is missing or incomplete', hint);
-}
-
-function makeWritable(folder: string): void {
-  try {
-    prepareFolder(folder);
-  } catch (error) {
-    const cause = error instanceof Error ? error.message : String(error);
-    throw new Fault(`${folder} is not writable: ${cause}`, {
-      hint: 'Run this as root, or choose another folder with --state',
-    });
-  }
 }
 
 /** Reasons of the service for a project that a valid key does not cover. */
@@ -142,33 +117,6 @@ async function tryKey({ ports }: ActionContext, endpoint: string, key: string): 
   if ('reason' in outcome && BEYOND_KEY.has(outcome.reason ?? '')) return;
   const exitCode = outcome.kind === 'denied' ? EXIT_DENIED : EXIT_FAULT;
   throw new Fault(`The key could not be tested: ${outcome.message}`, { exitCode });
-}
-
-const installAction: Action = {
-  name: 'install',
-  summary: 'Install and start the systemd unit of the collector',
-  options: [...installOptions, ...runOptions],
-  notes: `
-Run it again after moving the program: the unit holds its path. The unit waits for the enrolment, and
-stops if the mapping is invalid: fix it and run "systemctl restart svc-collect". Keys for qemu+ssh belong in
-${FOLDER}/.ssh. For users who may read libvirt, see docs/sources.md.
-`,
-  async run(context) {
-    const { input } = context;
-    intervalSeconds(context);
-    const flags = ['mapping', 'interval', 'buffer-mib'].flatMap((name) => {
-      const value = input.text(name);
-      return value === undefined ? [] : [`--${name}`, value];
-    });
-    if (input.isOn('filesystems')) flags.push('--filesystems');
-    return installUnit(context, 'collector', flags);
-  },
-};
-
-function intervalSeconds({ input }: ActionContext): number {
-  const seconds = input.seconds('interval') ?? INTERVAL_SECONDS_MAX;
-  if (seconds >= 1 && seconds <= INTERVAL_SECONDS_MAX) return seconds;
-  throw new UsageError(`--interval must be 1s to ${INTERVAL_SECONDS_MAX}s, not ${seconds}s`);
 }
 
 const checkAction: Action = {
@@ -214,7 +162,7 @@ function domainTable(rows: readonly MappedRow[]): string {
 const runAction: Action = {
   name: 'run',
   summary: 'Read the libvirt hosts of the mapping and send the readings, until SIGTERM or Ctrl-C',
-  options: [folderOption, ...runOptions],
+  options: [collector.folderOption, ...runOptions],
   notes: `
 The mapping is read again when it changes, and at SIGHUP; one with a mistake is reported, and the one
 before stays in use. While the service cannot be reached, rows wait on disk with their own times, up
@@ -224,20 +172,13 @@ to 24 hours. Exit code 2: not enrolled, or the mapping cannot be used.
 };
 
 async function run(context: ActionContext): Promise<number> {
-  const { surroundings, ports, input } = context;
-  const folder = folderOf(context);
+  const { ports, input } = context;
+  const folder = collector.folderOf(context);
   const intervalMs = intervalSeconds(context) * 1000;
   const mappingPath = mappingPathOf(context);
   mappingOf(context);
-  const lock = lockOf(folder);
-  try {
-    const log = createLog({
-      level: 'info',
-      readable: surroundings.isTerminal,
-      clock: ports.clock,
-      write: surroundings.log,
-    });
-    const collect = startCollect({
+  return collector.run(context, (log) => {
+    const running = startCollect({
       clock: ports.clock,
       random: ports.random,
       folder,
@@ -248,70 +189,26 @@ async function run(context: ActionContext): Promise<number> {
       fileSystems: input.isOn('filesystems'),
     });
     log.info({ folder, mappingPath, intervalMs }, 'Collector started');
-    const { promise: signalled, resolve } = Promise.withResolvers<void>();
-    const forget = surroundings.onSignal((signal) => {
-      if (signal === 'SIGHUP') collect.reload();
-      else resolve();
-    });
-    try {
-      await Promise.race([signalled, collect.ended]);
-    } finally {
-      forget();
-      await collect.stop();
-    }
-    return EXIT_OK;
-  } catch (error) {
-    if (!(error instanceof EnrolmentUnusable)) throw error;
-    surroundings.stderr(`svc collect run: ${error.message}\n`);
-    return EXIT_USAGE;
-  } finally {
-    lock.release();
-  }
+    return running;
+  });
 }
-
-function lockOf(folder: string): ReturnType<typeof lockFolder> {
-  try {
-    return lockFolder(folder);
-  } catch (error) {
-    if (!(error instanceof FolderLocked)) throw error;
-    throw new UsageError(`A collector is already running in ${folder}`);
-  }
-}
-
-/**
- * Number of intervals without a change of the status file after which the collector counts as
- * stopped.
- */
-const SILENT_INTERVALS = 3;
 
 const statusAction: Action = {
   name: 'status',
   summary: 'Show sources, projects, queued rows and domains that match no rule',
-  options: [folderOption],
+  options: [collector.folderOption],
   notes: '\nExit code 1: not enrolled, not running, or not reading or sending everything.\n',
   async run(context) {
-    const folder = folderOf(context);
-    const problem = problemOf(folder);
+    const folder = collector.folderOf(context);
+    const { problem } = collector.enrolmentIn(folder);
     const status = readStatus(folder);
-    const nowMs = context.ports.clock.now();
-    const isRunning =
-      status !== undefined && nowMs - status.writtenMs <= SILENT_INTERVALS * status.intervalMs;
+    const isRunning = status !== undefined && isFresh(status, context.ports.clock.now());
     const faults = faultsOf(isRunning ? status : undefined, problem);
     if (context.json) context.print(json({ folder, isRunning, faults, status }));
     else context.print(statusText(status, faults));
     return faults.length === 0 ? EXIT_OK : EXIT_FAULT;
   },
 };
-
-function problemOf(folder: string): string | undefined {
-  try {
-    readEnrolment(folder, undefined, 'collect');
-    return undefined;
-  } catch (error) {
-    if (error instanceof EnrolmentUnusable) return error.message;
-    throw error;
-  }
-}
 
 /** Undefined if it has not run here, or if the file is damaged. */
 function readStatus(folder: string): CollectStatus | undefined {
@@ -376,34 +273,27 @@ function timeOf(ms: number | undefined): string {
   return ms === undefined ? '-' : localTime(Math.floor(ms / 1000));
 }
 
-const unenrolAction: Action = {
-  name: 'unenrol',
-  summary: 'Delete the key and the queued rows',
-  options: [folderOption],
-  async run(context) {
-    const folder = folderOf(context);
-    const wasEnrolled = existsSync(enrolmentPath(folder));
-    for (const path of [enrolmentPath(folder), buffersFolder(folder), collectStatusPath(folder)]) {
-      rmSync(path, { recursive: true, force: true });
-    }
-    if (!wasEnrolled) context.report(`There was no enrolment in ${folder}`);
-    else {
-      context.report(
-        'The key was deleted from this machine. Stop the collector: systemctl disable --now svc-collect',
-      );
-      context.report(
-        'Elsewhere the key stays valid until revoked: svc admin collector-key revoke ID',
-      );
-    }
-    return EXIT_OK;
-  },
-};
-
-export const collectCommand = family(
-  'collect',
-  'Collect from many libvirt hosts into many projects',
-  [checkAction, enrolAction, installAction, runAction, statusAction, unenrolAction],
-  `
+export const collectCommand: ClientCommand = {
+  // Its `run` is a service.
+  outlivesReader: true,
+  ...family(
+    'collect',
+    'Collect from many libvirt hosts into many projects',
+    [
+      checkAction,
+      enrolAction,
+      collector.installAction(`
+Run it again after moving the program: the unit holds its path. The unit waits for the enrolment, and
+stops if the mapping is invalid: fix it and run "systemctl restart svc-collect". Keys for qemu+ssh belong in
+/var/lib/svc-collect/.ssh. For users who may read libvirt, see docs/sources.md.
+`),
+      runAction,
+      statusAction,
+      collector.unenrolAction(
+        () => 'Elsewhere the key stays valid until revoked: svc admin collector-key revoke ID',
+      ),
+    ],
+    `
 A mapping says which libvirts are read, and which domain belongs to which project:
   source qemu+ssh://monitor@host-a/system
   uuid 4c4c4544-0051-4e10-8050-b7c04f4b4d32 project shop
@@ -411,4 +301,5 @@ A mapping says which libvirts are read, and which domain belongs to which projec
   metadata urn:svc:project
 The first rule that fits decides. docs/operations/collect.md has all of it.
 `,
-);
+  ),
+};

@@ -16,6 +16,11 @@ export interface Command {
   readonly helpOf?: (action: string) => string | undefined;
   /** Message for an unknown action; undefined if the action exists or no message is needed. */
   readonly misnamed?: (action: string) => string | undefined;
+  /**
+   * true: it continues when the reader of its standard output has exited, because its output is not
+   * its result. Other commands end then.
+   */
+  readonly outlivesReader?: true;
   /** Runs the command; resolves to the exit code. */
   readonly run: (args: readonly string[], surroundings: Surroundings) => Promise<number>;
 }
@@ -37,7 +42,12 @@ export interface Surroundings {
   readonly stdoutColumns?: number | undefined;
   /** Calls `listener` on each such signal; the returned function unregisters it. */
   readonly onSignal: (listener: (signal: StopSignal) => void) => () => void;
-  /** Ends the process at once, on a second signal during shutdown. */
+  /**
+   * Calls `listener` when the reader of standard output has exited, as in `svc ... | head`; later
+   * output is discarded.
+   */
+  readonly onReaderGone?: (listener: () => void) => void;
+  /** Ends the process at once: on a second signal during shutdown, or without a reader. */
   readonly exitNow: (code: number) => void;
   /** Additional ports of client commands; default: those of this process. */
   readonly client?: ClientPorts;

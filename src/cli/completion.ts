@@ -1,8 +1,7 @@
 /**
- * `svc completion`: a script for bash, zsh or fish, generated from the table with which commands
- * are parsed. Commands, options and choices are part of the script. Names of resources are
- * requested from the service by `svc completion names`, which prints nothing unless the service
- * responds at once.
+ * `svc completion`: a short script for bash, zsh or fish that asks `svc __complete` at each Tab.
+ * That command answers from the table with which commands are parsed; names of resources come from
+ * the service. It prints nothing unless the service responds at once.
  */
 import {
   type Action,
@@ -13,7 +12,6 @@ import {
   sharedOptions,
   single,
 } from './client/action.ts';
-import type { Option } from './client/arguments.ts';
 import {
   type Candidate,
   candidatesOf,
@@ -26,42 +24,100 @@ import { shortName } from './client/output.ts';
 import { type Command, EXIT_FAULT, EXIT_OK } from './command.ts';
 import { keyCandidates } from './identity/keys.ts';
 
-const SHELLS = ['bash', 'zsh', 'fish'] as const;
+/** One candidate per line, with its description behind a tab, which only fish shows. */
+const SCRIPTS = {
+  bash: `# bash completion of svc
+_svc() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    line=\${line%%$'\\t'*}
+    # Names with other characters are quoted as those of files are.
+    [[ $line == *[![:alnum:]_.:@-]* ]] && compopt -o filenames 2>/dev/null
+    COMPREPLY+=("$line")
+  done < <("\${COMP_WORDS[0]}" __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -F _svc svc
+`,
+  zsh: `#compdef svc
+# zsh completion of svc
+_svc() {
+  local -a lines
+  lines=("\${(@f)$(\${words[1]} __complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  compadd -- "\${(@)lines%%$'\\t'*}"
+}
+compdef _svc svc
+`,
+  fish: `# fish completion of svc
+complete -c svc -f -a '(svc __complete -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+`,
+};
 
-/** @param commands all commands of the program; called when the script is generated */
-export function createCompletionCommand(
-  commands: () => Promise<readonly Command[]>,
-): ClientCommand {
-  return single({
-    name: 'completion',
-    summary: 'Print the completion script for a shell',
-    positionals: [
-      { name: 'bash|zsh|fish' },
-      { name: 'KIND', optional: true },
-      { name: 'PREFIX', optional: true },
-    ],
-    options: [projectOption],
-    notes: `Add the line of your shell to its start file:
+export const completionCommand: ClientCommand = single({
+  name: 'completion',
+  summary: 'Print the completion script for a shell',
+  positionals: [{ name: 'bash|zsh|fish' }],
+  notes: `Add the line of your shell to its start file:
 
   source <(svc completion bash)     # bash
   source <(svc completion zsh)      # zsh
   svc completion fish | source      # fish
 
-The script runs "svc completion names KIND PREFIX" to complete names of rules, VMs, destinations and others.`,
-    async run(context) {
-      const { input, print } = context;
-      if (input.positional(0) === 'names') return printNames(context);
-      if (input.positional(1) !== '') throw new UsageError('A shell takes no further arguments');
-      const shell = SHELLS.find((known) => known === input.positional(0));
-      if (!shell) throw new UsageError(`Scripts exist for ${SHELLS.join(', ')}`);
-      const all = await commands();
-      const words = wordsOf(all);
-      const places = namedPlaces(all);
-      const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
-      print(scripts[shell](words, places));
+The script asks svc at each Tab, also for names of rules, VMs, destinations and others.`,
+  async run({ input, print }) {
+    const shell = input.positional(0);
+    if (!isShell(shell)) {
+      throw new UsageError(`Scripts exist for ${Object.keys(SCRIPTS).join(', ')}`);
+    }
+    print(SCRIPTS[shell]);
+    return EXIT_OK;
+  },
+});
+
+function isShell(name: string): name is keyof typeof SCRIPTS {
+  return Object.hasOwn(SCRIPTS, name);
+}
+
+/**
+ * The hidden `svc __complete -- WORD…`: candidates for the last word, which may be ''.
+ * @param commands the command of a name, or all commands of the program; loading all takes longer
+ */
+export function createCompleteCommand(
+  commands: (name: string | undefined) => Promise<readonly Command[]>,
+): Command {
+  return {
+    name: '__complete',
+    summary: 'Print candidates for the last word of a command line',
+    help: () => 'Usage: svc __complete -- WORD…\n',
+    async run([, ...typed], surroundings) {
+      const words = typed.map(unquoted);
+      const last = words.at(-1) ?? '';
+      const [first = ''] = words;
+      const all = await commands(words.length > 1 && first !== 'help' ? first : undefined);
+      const kind = kindAt(all, words);
+      if (kind !== undefined) {
+        const args = ['project', 'endpoint'].flatMap((name) => givenOption(words, `--${name}`));
+        return namesCommand.run([kind, last, ...args, '--timeout', '3s'], surroundings);
+      }
+      const fitting = wordsAt(all, words).filter(({ text }) => text.startsWith(last));
+      surroundings.stdout(fitting.map(({ text, help }) => `${text}\t${help}\n`).join(''));
       return EXIT_OK;
     },
-  });
+  };
+}
+
+/** Without the quotes and backslashes of a shell. */
+function unquoted(word: string): string {
+  return word
+    .replace(/^['"]/, '')
+    .replace(/(?<=.)['"]$/, '')
+    .replaceAll('\\', '');
+}
+
+/** An option of the line with its value; empty if it is absent. */
+function givenOption(words: readonly string[], option: string): string[] {
+  const place = words.slice(0, -2).indexOf(option);
+  return place < 0 ? [] : [option, words[place + 1] ?? ''];
 }
 
 /** Kind of resource that an argument names, by the name of its option or positional. */
@@ -91,7 +147,6 @@ const NAMED: Readonly<Record<string, Kind>> = {
 
 type Kind = NamedCollection | 'keys' | 'projects';
 
-const KINDS: ReadonlySet<string> = new Set(Object.values(NAMED));
 /** Kinds that are available only to signed-in people. */
 const OF_PERSON: ReadonlySet<string> = new Set([
   'keys',
@@ -106,25 +161,33 @@ const OF_PERSON: ReadonlySet<string> = new Set([
 /** Maximum number of names: more do not help to choose. */
 const NAMES_MAX = 200;
 
+/** Prints the names of a kind of resource that begin with a text. */
+const namesCommand = single({
+  name: '__complete',
+  summary: 'Print names',
+  positionals: [{ name: 'KIND' }, { name: 'PREFIX', optional: true }],
+  options: [projectOption],
+  run: printNames,
+});
+
 /**
  * One name per line; ids where a name is ambiguous. Silent about faults, because the user is
  * typing.
  */
 async function printNames(context: ActionContext): Promise<number> {
-  const [, kind = '', prefix = ''] = context.input.positionals;
-  if (!KINDS.has(kind)) return EXIT_FAULT;
+  const [kind = '', prefix = ''] = context.input.positionals;
   try {
     const found = await namesOf(context, kind as Kind, prefix);
     const counts = new Map<string, number>();
     const nameOf = ({ labels }: Candidate) => labels.find(Boolean) ?? '';
     for (const one of found) counts.set(nameOf(one), (counts.get(nameOf(one)) ?? 0) + 1);
-    const shown = found.map((one) => {
+    const displayed = found.map((one) => {
       const name = nameOf(one);
       // A shell would treat a name with a line break as several words.
       const isPlain = counts.get(name) === 1 && name !== '' && !/\p{Cc}/u.test(name);
       return isPlain ? name : shortName(one.name);
     });
-    const fitting = shown.filter((name) => name.startsWith(prefix)).slice(0, NAMES_MAX);
+    const fitting = displayed.filter((name) => name.startsWith(prefix)).slice(0, NAMES_MAX);
     context.print(fitting.map((name) => `${name}\n`).join(''));
     return EXIT_OK;
   } catch {
@@ -141,229 +204,42 @@ async function namesOf(context: ActionContext, kind: Kind, prefix: string): Prom
   return candidatesOf(api, await projectName(context, api), kind, kind === 'vms' ? prefix : '');
 }
 
-/** Words that may follow a part of the command line: `''`, `keys`, `keys create`. */
-type Words = ReadonlyMap<string, readonly Word[]>;
-
 interface Word {
   readonly text: string;
   readonly help: string;
-  /** Choices that replace all other words. */
-  readonly choices?: readonly string[];
 }
 
-function wordsOf(commands: readonly Command[]): Words {
-  const words = new Map<string, Word[]>();
-  words.set(
-    '',
-    commands.map(({ name, summary }) => ({ text: name, help: summary })),
-  );
-  words.set('help', words.get('') ?? []);
-  for (const command of commands) {
-    if (!isClientCommand(command)) continue;
-    const { name, actions, isSingle } = command;
-    if (!isSingle) {
-      words.set(
-        name,
-        actions.map(({ name: action, summary }) => ({ text: action, help: summary })),
-      );
-    }
-    for (const action of actions) {
-      words.set(isSingle ? name : `${name} ${action.name}`, optionWords(action));
-    }
+/** Kind of resource that the last word names; undefined for other words. */
+function kindAt(commands: readonly Command[], words: readonly string[]): Kind | undefined {
+  const before = words.at(-2) ?? '';
+  if (before.startsWith('-')) return NAMED[before];
+  if (words.at(-1)?.startsWith('-')) return undefined;
+  return NAMED[actionAt(commands, words)?.positionals?.[0]?.name ?? ''];
+}
+
+/** The action that the words before the last one name. */
+function actionAt(commands: readonly Command[], words: readonly string[]): Action | undefined {
+  const [name = '', action = ''] = words.slice(0, -1);
+  const command = commands.find((one) => one.name === name);
+  if (!command || !isClientCommand(command)) return undefined;
+  return command.isSingle ? command.actions[0] : command.actions.find((one) => one.name === action);
+}
+
+/** Commands, actions of a family, options of an action, or choices of an option. */
+function wordsAt(commands: readonly Command[], words: readonly string[]): Word[] {
+  const action = actionAt(commands, words);
+  if (action) {
+    const options = [...(action.options ?? []), ...sharedOptions];
+    const choices = options.find(({ name }) => `--${name}` === words.at(-2))?.choices;
+    if (choices) return choices.map((text) => ({ text, help: '' }));
+    return options.map(({ name, help }) => ({ text: `--${name}`, help }));
   }
-  return words;
+  const family = commands.find(({ name }) => name === words[0]);
+  if (words.length === 2 && family && isClientCommand(family)) return family.actions.map(wordOf);
+  const isFirst = words.length < 2 || (words.length === 2 && words[0] === 'help');
+  return isFirst ? commands.map(wordOf) : [];
 }
 
-/** Positions on the command line that name a resource, by kind. */
-function namedPlaces(commands: readonly Command[]): ReadonlyMap<Kind, readonly string[]> {
-  const places = new Map<Kind, string[]>();
-  for (const command of commands) {
-    if (!isClientCommand(command)) continue;
-    for (const { name, positionals = [] } of command.actions) {
-      const kind = NAMED[positionals[0]?.name ?? ''];
-      if (!kind) continue;
-      const place = command.isSingle ? command.name : `${command.name} ${name}`;
-      places.set(kind, [...(places.get(kind) ?? []), place]);
-    }
-  }
-  return places;
-}
-
-/** Options whose value names a resource, by kind. */
-function namedOptions(): ReadonlyMap<Kind, readonly string[]> {
-  const options = new Map<Kind, string[]>();
-  for (const [word, kind] of Object.entries(NAMED)) {
-    if (word.startsWith('--')) options.set(kind, [...(options.get(kind) ?? []), word]);
-  }
-  return options;
-}
-
-function kindCases(kinds: ReadonlyMap<Kind, readonly string[]>): string {
-  return [...kinds]
-    .map(([kind, words]) => {
-      const patterns = words.map((word) => `'${word}'`).join('|');
-      return `      ${patterns}) kind=${kind} ;;`;
-    })
-    .join('\n');
-}
-
-function optionWords({ options = [] }: Action): Word[] {
-  return [...options, ...sharedOptions].map(({ name, help, choices }: Option) => ({
-    text: `--${name}`,
-    help,
-    ...(choices && { choices }),
-  }));
-}
-
-type Places = ReturnType<typeof namedPlaces>;
-
-function bashScript(words: Words, places: Places): string {
-  return `# bash completion of svc
-_svc() {
-  local word=\${COMP_WORDS[COMP_CWORD]} place='' follow='' i
-  for ((i = 1; i < COMP_CWORD && i < 3; i++)); do
-    case \${COMP_WORDS[i]} in -*) break ;; *) place="\${place:+$place }\${COMP_WORDS[i]}" ;; esac
-  done
-  local before=\${COMP_WORDS[COMP_CWORD-1]} kind='' project=''
-  case $before in
-${kindCases(namedOptions())}
-    -*) ;;
-    *) [[ $word == -* ]] || case $place in
-${kindCases(places)}
-    esac ;;
-  esac
-  if [ -n "$kind" ]; then
-    for ((i = 1; i < COMP_CWORD - 1; i++)); do
-      [ "\${COMP_WORDS[i]}" = --project ] && project=\${COMP_WORDS[i+1]}
-    done
-    word=\${word#\\'} word=\${word#\\"} word=\${word//\\\\/}
-    mapfile -t COMPREPLY < <("\${COMP_WORDS[0]}" completion names "$kind" "$word" \
-      \${project:+--project "$project"} --timeout 3s 2>/dev/null)
-    # Names with blanks are quoted as those of files are.
-    compopt -o filenames 2>/dev/null
-    return
-  fi
-  case $before in
-${choiceCases(words)}
-  esac
-  if [ -z "$follow" ]; then
-    for place in "$place" "\${place%% *}"; do
-      case $place in
-${placeCases(words)}
-      esac
-      [ -n "$follow" ] && break
-    done
-  fi
-  mapfile -t COMPREPLY < <(compgen -W "$follow" -- "$word")
-}
-complete -F _svc svc
-`;
-}
-
-function zshScript(words: Words, places: Places): string {
-  return `#compdef svc
-# zsh completion of svc
-_svc() {
-  local place='' follow='' i
-  for ((i = 2; i < CURRENT && i < 4; i++)); do
-    [[ \${words[i]} == -* ]] && break
-    place="\${place:+$place }\${words[i]}"
-  done
-  local kind='' project=''
-  case \${words[CURRENT-1]} in
-${kindCases(namedOptions())}
-    -*) ;;
-    *) [[ \${words[CURRENT]} == -* ]] || case $place in
-${kindCases(places)}
-    esac ;;
-  esac
-  if [[ -n $kind ]]; then
-    for ((i = 2; i < CURRENT - 1; i++)); do
-      [[ \${words[i]} == --project ]] && project=\${words[i+1]}
-    done
-    local -a names
-    names=(\${(f)"$(\${words[1]} completion names $kind "\${(Q)words[CURRENT]}" \
-      \${project:+--project} $project --timeout 3s 2>/dev/null)"})
-    compadd -- "\${names[@]}"
-    return
-  fi
-  case \${words[CURRENT-1]} in
-${choiceCases(words)}
-  esac
-  if [[ -z $follow ]]; then
-    for place in "$place" "\${place%% *}"; do
-      case $place in
-${placeCases(words)}
-      esac
-      [[ -n $follow ]] && break
-    done
-  fi
-  compadd -- \${=follow}
-}
-compdef _svc svc
-`;
-}
-
-function placeCases(words: Words): string {
-  const lines = [...words].map(([place, follow]) => {
-    const texts = follow.map(({ text }) => text).join(' ');
-    return `        '${place}') follow='${texts}' ;;`;
-  });
-  return lines.join('\n');
-}
-
-/** Options of the same name have the same choices everywhere. */
-function choiceCases(words: Words): string {
-  const choices = new Map<string, readonly string[]>();
-  for (const follow of words.values()) {
-    for (const word of follow) if (word.choices) choices.set(word.text, word.choices);
-  }
-  const lines = [...choices].map(([option, values]) => {
-    return `    ${option}) follow='${values.join(' ')}' ;;`;
-  });
-  return lines.join('\n');
-}
-
-/** `exactly`: the words so far equal these; `within`: they start with these. */
-const FISH_PLACE = `function __svc_place
-    set -l words
-    for word in (commandline -opc)[2..-1]
-        string match -q -- '-*' $word; and break
-        set -a words $word
-    end
-    set -l wanted $argv[2..-1]
-    if test $argv[1] = exactly
-        test "$words" = "$wanted"
-    else
-        string match -q -- "$wanted *" "$words "
-    end
-end`;
-
-/** Names of a kind's resources, for the word being typed. */
-function fishNames(kind: Kind): string {
-  return `(svc completion names ${kind} (commandline -ct) --timeout 3s 2>/dev/null)`;
-}
-
-function fishScript(words: Words, named: Places): string {
-  const lines = ['# fish completion of svc', FISH_PLACE, 'complete -c svc -f'];
-  for (const [kind, places] of named) {
-    for (const place of places) {
-      lines.push(`complete -c svc -n '__svc_place within ${place}' -a '${fishNames(kind)}'`);
-    }
-  }
-  for (const [place, follow] of words) {
-    const isOptions = follow.some(({ text }) => text.startsWith('--'));
-    const condition = `__svc_place ${isOptions ? 'within' : 'exactly'} ${place}`.trimEnd();
-    for (const word of follow) lines.push(fishLine(condition, word));
-  }
-  return `${lines.join('\n')}\n`;
-}
-
-function fishLine(condition: string, { text, help, choices }: Word): string {
-  const described = `-d '${help.replaceAll("'", "\\'")}'`;
-  const what = text.startsWith('--') ? `-l ${text.slice(2)}` : `-a ${text}`;
-  const kind = NAMED[text];
-  const offered = choices?.join(' ') ?? (kind && fishNames(kind));
-  const values = offered ? ` -x -a '${offered}'` : '';
-  return `complete -c svc -n '${condition}' ${what}${values} ${described}`;
+function wordOf({ name, summary }: { readonly name: string; readonly summary: string }): Word {
+  return { text: name, help: summary };
 }

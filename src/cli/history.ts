@@ -42,23 +42,23 @@ export const historyCommand: Command = {
   summary: 'Show how much history is stored, or check all of it',
   help: () => USAGE,
   run: async (args, surroundings) => {
-    const asked = parseArguments(args, surroundings);
-    if ('problem' in asked) {
-      surroundings.stderr(`svc history: ${asked.problem}\n\n${USAGE}`);
+    const requested = parseArguments(args, surroundings);
+    if ('problem' in requested) {
+      surroundings.stderr(`svc history: ${requested.problem}\n\n${USAGE}`);
       return EXIT_USAGE;
     }
     try {
-      return await (asked.what === 'stats' ? stats : check)(asked, surroundings);
+      return await (requested.what === 'stats' ? stats : check)(requested, surroundings);
     } catch (error) {
       const isKnown = error instanceof AdminFault || error instanceof DataFolderUnusable;
       if (!isKnown) throw error;
-      surroundings.stderr(`svc history ${asked.what}: ${error.message}\n`);
+      surroundings.stderr(`svc history ${requested.what}: ${error.message}\n`);
       return EXIT_FAULT;
     }
   },
 };
 
-interface Asked {
+interface Requested {
   readonly what: 'stats' | 'check';
   readonly folder: string;
   readonly json: boolean;
@@ -67,7 +67,7 @@ interface Asked {
 function parseArguments(
   [what, ...rest]: readonly string[],
   { environment }: Surroundings,
-): Asked | { readonly problem: string } {
+): Requested | { readonly problem: string } {
   if (what !== 'stats' && what !== 'check') {
     const seen = what === undefined ? 'no action given' : `${JSON.stringify(what)} is unknown`;
     return { problem: `${seen}. Use stats or check` };
@@ -86,7 +86,7 @@ function parseArguments(
   }
 }
 
-async function stats({ folder, json }: Asked, surroundings: Surroundings): Promise<number> {
+async function stats({ folder, json }: Requested, surroundings: Surroundings): Promise<number> {
   // The service is the same program and responds with this type.
   const ask = async () => (await askService(folder, HISTORY_STATS_PATH)) as HistoryStatsAnswer;
   const answer = await askOrRead(folder, surroundings, ask, (history) => ({
@@ -96,7 +96,7 @@ async function stats({ folder, json }: Asked, surroundings: Surroundings): Promi
   return EXIT_OK;
 }
 
-async function check({ folder, json }: Asked, surroundings: Surroundings): Promise<number> {
+async function check({ folder, json }: Requested, surroundings: Surroundings): Promise<number> {
   const progress = new ProgressLine(surroundings, 'checked', 'chunks');
   const onProgress = ({ checked, chunks }: CheckProgress) => progress.show(checked, chunks);
   const onLine = (line: unknown) => onProgress(line as CheckProgress);

@@ -4,7 +4,7 @@
  */
 
 import { closestName } from '../../actors/platform/closest-name.ts';
-import { withoutLogins } from '../../streams/platform/shown-url.ts';
+import { withoutLogins } from '../../streams/platform/redacted-url.ts';
 import { programVersion } from '../platform/version.ts';
 import {
   beforeDashes,
@@ -83,7 +83,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   replay: async () => (await import('./replay.ts')).replayCommand,
   record: async () => (await import('./record.ts')).recordCommand,
   auth: async () => (await import('./ci/auth.ts')).authCommand,
-  completion: async () => (await import('./completion.ts')).createCompletionCommand(allCommands),
+  completion: async () => (await import('./completion.ts')).completionCommand,
   version: async () => versionCommand,
   help: async () => helpCommand,
 };
@@ -118,18 +118,23 @@ export async function runCommand(
   args: readonly string[],
   surroundings: Surroundings,
 ): Promise<number> {
+  let exitCode: number = EXIT_OK;
+  if (!command.outlivesReader) {
+    surroundings.onReaderGone?.(() => surroundings.exitNow(exitCode));
+  }
   // Arguments after `--` belong to another command with its own help.
   if (beforeDashes(args).some((arg) => arg === '--help' || arg === '-h')) {
     surroundings.stdout(helpText(command, args[0]));
     return EXIT_OK;
   }
   try {
-    return await command.run(args, surroundings);
+    exitCode = await command.run(args, surroundings);
   } catch (error) {
     const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
     surroundings.stderr(`svc ${command.name} failed unexpectedly: ${withoutLogins(cause)}\n`);
-    return EXIT_FAULT;
+    exitCode = EXIT_FAULT;
   }
+  return exitCode;
 }
 
 /** `svc --help` and `svc --version` run the commands of that name. */
@@ -143,6 +148,13 @@ function withoutDashes(argument: string, place: number): string {
 }
 
 async function find(name: string): Promise<Command | undefined> {
+  // Hidden: only the scripts of `svc completion` call it.
+  if (name === '__complete') {
+    return (await import('./completion.ts')).createCompleteCommand(async (only) => {
+      const command = only === undefined ? undefined : await find(only);
+      return command ? [command] : allCommands();
+    });
+  }
   return Object.hasOwn(COMMANDS, name) ? COMMANDS[name]?.() : undefined;
 }
 

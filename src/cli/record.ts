@@ -10,7 +10,7 @@ import { type ActionContext, single } from './client/action.ts';
 import { Fault, UsageError } from './client/faults.ts';
 import { json } from './client/output.ts';
 import { EXIT_OK } from './command.ts';
-import { dataOption, settingsAsked } from './service-folder.ts';
+import { dataOption, requestedSettings } from './service-folder.ts';
 
 export const recordCommand = single({
   name: 'record',
@@ -38,7 +38,7 @@ async function record(context: ActionContext): Promise<number> {
   const { input, environment, report, print, ports } = context;
   const file = input.positional(0);
   const project = input.text('project') ?? 'demo';
-  const folder = settingsAsked(input, environment).data;
+  const folder = requestedSettings(input, environment).data;
   const [forSeconds, sinceSeconds] = [input.seconds('for'), input.seconds('since')];
   begin(file);
   report(`Recording ${project} to ${file}${forSeconds === undefined ? ' until Ctrl-C' : ''}`);
@@ -52,7 +52,7 @@ async function record(context: ActionContext): Promise<number> {
     ...(forSeconds !== undefined && { forMs: forSeconds * 1000 }),
     ...(sinceSeconds !== undefined && { sinceMs: ports.clock.now() - sinceSeconds * 1000 }),
   };
-  const result = (await asked(folder, onLine, body).catch((error: unknown) => {
+  const result = (await requested(folder, onLine, body).catch((error: unknown) => {
     // An empty file would block the next attempt.
     if (entries === 0) rmSync(file, { force: true });
     throw error;
@@ -77,7 +77,7 @@ function begin(file: string): void {
   }
 }
 
-async function asked(
+async function requested(
   folder: string,
   onLine: (line: unknown) => void,
   body: Readonly<Record<string, unknown>>,

@@ -3,13 +3,15 @@
  * they would have caused, as a report to keep and compare. It needs no service and sends nothing.
  */
 import { readFileSync } from 'node:fs';
-import { readRecording, UnreadableRecording } from '../replay/recordings.ts';
+import { UnreadableRecording } from '../replay/csv.ts';
+import { readRecording } from '../replay/recordings.ts';
 import { type ReplayResult, replayRecording } from '../replay/replay.ts';
 import { reportDifference, reportText } from '../replay/report.ts';
 import { parseRules, UnusableRules } from '../replay/rules-file.ts';
 import { type ActionContext, single } from './client/action.ts';
 import { UsageError } from './client/faults.ts';
 import { json } from './client/output.ts';
+import { ProgressLine } from './client/progress-line.ts';
 import { EXIT_FAULT, EXIT_OK } from './command.ts';
 
 export const replayCommand = single({
@@ -55,15 +57,43 @@ async function replay(context: ActionContext): Promise<number> {
   return EXIT_FAULT;
 }
 
-function replayOf({ input }: ActionContext): Promise<ReplayResult> {
+async function replayOf({ input, surroundings }: ActionContext): Promise<ReplayResult> {
   const series = Object.fromEntries(input.list('series').map(seriesOf));
   const [intervalSeconds, project] = [input.seconds('interval'), input.text('project')];
-  return replayRecording({
-    recording: readRecording(input.positional(0), { series }),
-    rules: parseRules(fileText(input.required('rules'))),
-    ...(intervalSeconds !== undefined && { intervalSeconds }),
-    ...(project !== undefined && { project }),
-  });
+  const rules = parseRules(fileText(input.required('rules')));
+  const file = input.positional(0);
+  const recording = withProgress(surroundings, 'read', (onProgress) =>
+    readRecording(file, { series, onProgress }),
+  );
+  return await withProgress(surroundings, 'replayed', (onProgress) =>
+    replayRecording({
+      recording,
+      rules,
+      onProgress,
+      ...(intervalSeconds !== undefined && { intervalSeconds }),
+      ...(project !== undefined && { project }),
+    }),
+  );
+}
+
+/** Shows the progress of one part of the work, and ends its line. */
+function withProgress<T>(
+  surroundings: ActionContext['surroundings'],
+  verb: string,
+  work: (onProgress: (share: number) => void) => T,
+): T {
+  const line = new ProgressLine(surroundings, verb, 'the recording');
+  const end = (): void => line.end();
+  let result: T;
+  try {
+    result = work((share) => line.showShare(share));
+  } catch (error) {
+    end();
+    throw error;
+  }
+  if (result instanceof Promise) result.then(end, end);
+  else end();
+  return result;
 }
 
 /** Unreadable recordings and rules are usage errors. */

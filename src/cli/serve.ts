@@ -7,12 +7,12 @@ import { resolve } from 'node:path';
 import { UnusableMapping } from '../../actors/telemetry/collectors/fleet/mapping.ts';
 import { SchemaMismatch } from '../../sqlite/platform/database.ts';
 import { FolderLocked } from '../../sqlite/platform/lock-file.ts';
-import { WrongMasterKey } from '../../sqlite/platform/secrets/secret-store.ts';
+import { WrongMasterKey } from '../../sqlite/platform/secrets/seal.ts';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { HistoryMismatch } from '../../streams/platform/commit/chain.ts';
 import { UnknownCommitFormat } from '../../streams/platform/commit/codec.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
-import { shownUrl, withoutLogins } from '../../streams/platform/shown-url.ts';
+import { redactedUrl, withoutLogins } from '../../streams/platform/redacted-url.ts';
 import { StreamMisconfigured, StreamUnavailable } from '../../streams/platform/stream.ts';
 import { BackupFault } from '../admin/backup/manifest.ts';
 import { DataFolderUnusable } from '../platform/data-folder.ts';
@@ -51,6 +51,7 @@ const SAME_SIGNAL_MS = 1_000;
 export function createServeCommand(start: StartService): Command {
   return {
     name: 'serve',
+    outlivesReader: true,
     summary: 'Run the service',
     help: () =>
       `Usage: svc serve [flags]\n\nEach flag is also an environment variable; the flag wins.\n\n${settingsHelp()}\n`,
@@ -207,7 +208,7 @@ export function banner(facts: BannerFacts): string {
     watches.length > 0
       ? `watches ${watches.join(' and ')} (${datacenter}) every ${sampleIntervalSeconds} s; CPU and rates from the second reading on`
       : 'collects nothing itself; readings arrive through WriteSamples';
-  const metrics = metricsUrl ? `, own metrics on ${shownUrl(metricsUrl)}` : '';
+  const metrics = metricsUrl ? `, own metrics on ${redactedUrl(metricsUrl)}` : '';
   return [
     `svc ${version} ${watching}`,
     `${dashboardFault === undefined ? 'dashboard and API' : 'API'} on ${baseUrl}${metrics}`,

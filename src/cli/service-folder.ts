@@ -33,7 +33,10 @@ export function settingsOfService(
 }
 
 /** The same for the option `--data` of a command. Throws a `UsageError`. */
-export function settingsAsked(input: Input, environment: Surroundings['environment']): Settings {
+export function requestedSettings(
+  input: Input,
+  environment: Surroundings['environment'],
+): Settings {
   const data = input.text('data');
   try {
     return settingsOfService(data === undefined ? [] : ['--data', data], environment);

@@ -1,5 +1,5 @@
 /** Actions of `svc admin` on the streams: their content and number of copies. */
-import { type ShownStream, STREAMS_PATH, type StreamsAnswer } from '../admin/stream-routes.ts';
+import { type DisplayedStream, STREAMS_PATH, type StreamsAnswer } from '../admin/stream-routes.ts';
 import { bytesText, count } from '../platform/table.ts';
 import type { AdminAction } from './admin-actions.ts';
 import { NOT_OBSERVED, table } from './client/output.ts';
@@ -43,7 +43,7 @@ function streamsText({ on, streams }: StreamsAnswer): string {
   return `${text}Fewer copies than wanted: ${names}. Run: svc admin streams --replicas ${wanted}\n`;
 }
 
-function rowOf({ name, subjects, messages, bytes, consumers, copies, ...rest }: ShownStream) {
+function rowOf({ name, subjects, messages, bytes, consumers, copies, ...rest }: DisplayedStream) {
   const few = copies.set < copies.wanted ? `, wanted ${copies.wanted}` : '';
   const followers = rest.followers.map(({ server, isOffline, isCurrent, lag }) => {
     if (isOffline) return `${server} (offline)`;

@@ -4,8 +4,10 @@
  */
 import type { FastifyInstance } from 'fastify';
 import { delivererPart } from '../../actors/delivery/deliverer.ts';
+import { DestinationRests } from '../../actors/delivery/destination-rests.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import type { Destinations, DestinationsDeps } from '../../actors/delivery/destinations-port.ts';
+import type { Notifier } from '../../actors/delivery/notifier-port.ts';
 import type { ReportedAttempt } from '../../actors/delivery/outcome.ts';
 import { notifyOwners, type OwnerMail } from '../../actors/delivery/owner-notices.ts';
 import { createRecipientLinks } from '../../actors/delivery/recipient-links.ts';
@@ -16,48 +18,27 @@ import {
 } from '../../actors/delivery/sealed-values.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
-import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
-import type { Clock } from '../../streams/platform/clock.ts';
-import type { Ownership } from '../../streams/platform/membership/membership.ts';
-import type { Random } from '../../streams/platform/random.ts';
-import type { Stream } from '../../streams/platform/stream.ts';
-import type { Closers } from '../platform/closers.ts';
+import type { Resolve } from '../platform/http/dial.ts';
 import type { Log } from '../platform/log.ts';
 import type { MailQueue } from '../platform/mail/mail-queue.ts';
 import { createMailer, mailSender } from '../platform/mail/mailer.ts';
-import type { Metrics } from '../platform/metrics.ts';
+import type { RoomBase, Storage } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { countEndedDeliveries } from './ended-deliveries.ts';
+import { createContents, sealedText } from './notify/contents.ts';
 import { AddressGuard } from './notify/http/address-guard.ts';
-import type { Resolve } from './notify/http/guarded-agent.ts';
-import {
-  createContents,
-  openNotifier,
-  refuseUrl,
-  renderers,
-  sealedText,
-} from './notify/notifier.ts';
-import { formatSecret } from './notify/webhook/webhook.ts';
+import { refuseUrl, renderers } from './notify/kinds.ts';
+import { openNotifier } from './notify/notifier.ts';
+import { formatSecret } from './notify/webhook/signatures.ts';
 import { ownerMails } from './owner-mail.ts';
 import { addRecipientRoutes } from './recipients/routes.ts';
 import { createUnsubscribeCodes, unsubscribeUrl } from './recipients/unsubscribe-codes.ts';
 import { createRecipientTokens, verificationMails } from './verification-mail.ts';
 
-export interface DeliveryOptions {
-  readonly settings: Settings;
+export interface DeliveryParts {
+  readonly base: RoomBase;
+  readonly storage: Pick<Storage, 'stream' | 'ownership' | 'secrets' | 'deriveKey'>;
   readonly host: Host;
-  readonly stream: Stream;
-  readonly ownership: Ownership;
-  readonly secrets: Pick<
-    SecretStore,
-    'put' | 'get' | 'delete' | 'ids' | 'bodies' | 'excerpts' | 'caughtUp' | 'sweep'
-  >;
-  readonly deriveKey: (purpose: string) => Uint8Array;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly closers: Closers;
   /**
    * Origin of links in notifications. Called late, because it is known only when the server
    * listens.
@@ -70,55 +51,63 @@ export interface DeliveryOptions {
 /**
  * The returned parts still have to be supervised. `openDestinations` needs the API's mail queue.
  */
-export function openDelivery(options: DeliveryOptions) {
-  const { settings } = options;
+export function openDelivery(parts: DeliveryParts) {
+  const { base, storage, host } = parts;
+  const { settings } = base;
   const guard = new AddressGuard({
     hosts: settings.webhookAllow ?? [],
     http: settings.webhookAllowHttp,
     ports: settings.webhookPorts ?? undefined,
   });
-  const sealed = sealedText(options.secrets);
+  const sealed = sealedText(storage.secrets);
   return {
-    parts: [
-      deliverer(options, guard, sealed),
-      sealedPart(options, sealed),
-      ...ownerNoticeParts(options),
-    ],
+    parts: [deliverer(parts, guard, sealed), sealedPart(parts, sealed), ...ownerNoticeParts(parts)],
     openDestinations: (api: Pick<DestinationParts, 'mail' | 'origin'>) =>
       openDestinations({
-        ...options,
-        ...api,
+        base,
+        host,
         guard,
         sealed,
+        mail: api.mail,
+        origin: api.origin,
+        deriveKey: storage.deriveKey,
         groupWaitMs: settings.groupWaitSeconds * 1000,
       }),
   };
 }
 
-function deliverer(options: DeliveryOptions, guard: AddressGuard, sealed: ListedValues): Part {
-  const { settings, secrets, clock, log, metrics, closers, publicUrl, resolve } = options;
+function notifierOf({ base, publicUrl, resolve }: DeliveryParts, guard: AddressGuard): Notifier {
+  const { settings, clock, log, metrics, closers } = base;
   const notifier = openNotifier({
     guard,
     clock,
     ...(resolve && { resolve }),
-    mail: { ...options, smtpUrl: settings.smtpUrl, from: mailSender(settings) },
+    mail: { smtpUrl: settings.smtpUrl, from: mailSender(settings), publicUrl, clock, log, metrics },
     onNoAddress: (sentence) => log.warn({ part: 'notifier' }, `Not called: ${sentence}`),
   });
   closers.add('notifier', () => notifier.close());
+  return notifier;
+}
+
+function deliverer(parts: DeliveryParts, guard: AddressGuard, sealed: ListedValues): Part {
+  const { host, publicUrl } = parts;
+  const { settings, clock, random, log, metrics, closers } = parts.base;
+  const { stream, ownership, secrets, deriveKey } = parts.storage;
   const contents = createContents({
     sealed,
     clock,
     bodies: secrets.bodies,
     publicUrl,
     renderers,
-    unsubscribeUrl: unsubscribeLinks(options.deriveKey, publicUrl),
+    unsubscribeUrl: unsubscribeLinks(deriveKey, publicUrl),
   });
   const attempts = metrics.counter('svc_delivery_attempts_total', 'Delivery attempts', [
     'kind',
     'outcome',
   ]);
   // Counters start at zero, so that a first failure is an increase.
-  for (const kind of Object.keys(renderers)) {
+  const kinds = Object.keys(renderers);
+  for (const kind of kinds) {
     for (const outcome of ['accepted', 'failed', 'refused']) attempts.inc({ kind, outcome }, 0);
   }
   const seconds = metrics.histogram('svc_delivery_attempt_seconds', 'Duration of an attempt');
@@ -127,8 +116,12 @@ function deliverer(options: DeliveryOptions, guard: AddressGuard, sealed: Listed
     'Faults of this service while delivering',
   );
   const part = delivererPart({
-    ...options,
-    notifier,
+    host,
+    stream,
+    clock,
+    random,
+    ownership,
+    notifier: notifierOf(parts, guard),
     contents,
     delivers: mayDeliver(settings),
     keepExcerpts: (excerpts) => secrets.excerpts.put(excerpts),
@@ -143,7 +136,7 @@ function deliverer(options: DeliveryOptions, guard: AddressGuard, sealed: Listed
       logFailure(log, attempt);
     },
   });
-  const stopCounting = countEndedDeliveries({ ...options, kinds: Object.keys(renderers) });
+  const stopCounting = countEndedDeliveries({ host, ownership, metrics, kinds });
   closers.add('count of ended deliveries', stopCounting);
   metrics.gauge('svc_deliveries_in_flight', 'Attempts under way', [], (gauge) =>
     gauge.set(part.inFlight()),
@@ -172,8 +165,9 @@ function mayDeliver({ roles }: Settings): boolean {
 /**
  * Deletes sealed values that are no longer needed: the previous secret of a rotation, and orphans.
  */
-function sealedPart(options: DeliveryOptions, sealed: ListedValues): Part {
-  const { host, clock, log, metrics, ownership, secrets } = options;
+function sealedPart({ base, storage, host }: DeliveryParts, sealed: ListedValues): Part {
+  const { clock, log, metrics } = base;
+  const { ownership, secrets } = storage;
   const faults = metrics.counter(
     'svc_destination_faults_total',
     'Failed deletions of old destination secrets',
@@ -206,8 +200,8 @@ function sealedPart(options: DeliveryOptions, sealed: ListedValues): Part {
 }
 
 /** Empty without a mail server: then notices are only displayed in the project. */
-function ownerNoticeParts(options: DeliveryOptions): Part[] {
-  const { host, clock, closers, log, metrics, publicUrl: origin, settings } = options;
+function ownerNoticeParts({ base, storage, host, publicUrl: origin }: DeliveryParts): Part[] {
+  const { clock, closers, log, metrics, settings } = base;
   if (settings.smtpUrl === null) return [];
   const mailer = createMailer({ url: settings.smtpUrl, from: mailSender(settings) });
   closers.add('mailer of notices', () => mailer.close());
@@ -218,7 +212,7 @@ function ownerNoticeParts(options: DeliveryOptions): Part[] {
   const deps = {
     host,
     clock,
-    ownership: options.ownership,
+    ownership: storage.ownership,
     async send(mail: OwnerMail) {
       const isTaken = await send(mail);
       mails.inc({ outcome: isTaken ? 'sent' : 'refused' });
@@ -232,8 +226,10 @@ function ownerNoticeParts(options: DeliveryOptions): Part[] {
   return [{ name: 'owner news', run: (signal) => notifyOwners(deps, signal) }];
 }
 
-export interface DestinationParts
-  extends Pick<DeliveryOptions, 'host' | 'clock' | 'random' | 'log' | 'metrics' | 'deriveKey'> {
+export interface DestinationParts {
+  readonly base: Pick<RoomBase, 'clock' | 'random' | 'log' | 'metrics'>;
+  readonly host: Host;
+  readonly deriveKey: Storage['deriveKey'];
   readonly guard: AddressGuard;
   readonly sealed: ListedValues;
   /** See `DestinationsDeps`. */
@@ -246,24 +242,35 @@ export interface DestinationParts
 
 export function openDestinations(parts: DestinationParts): {
   readonly destinations: Destinations;
+  /** The times at which failing destinations are tried again. */
+  readonly rests: DestinationRests;
   /** Adds the pages behind the links in mails. */
   addRecipientRoutes(app: FastifyInstance): Promise<void>;
 } {
-  const { mail, ...ports } = parts;
-  const { host, guard, deriveKey } = ports;
-  const tokens = createRecipientTokens(parts);
+  const { host, guard, sealed, groupWaitMs, origin, mail } = parts;
+  const { clock, random, log, metrics } = parts.base;
+  const tokens = createRecipientTokens({ clock, random });
   const displayNameOf = (project: string) => projectName(host, project);
+  const mails = mail && verificationMails({ mail, origin, displayNameOf, clock, random });
   const deps: DestinationsDeps = {
-    ...ports,
+    host,
+    clock,
+    random,
+    sealed,
+    groupWaitMs,
     refuseUrl: (kind, url) => refuseUrl(kind, url, guard),
     makeSecret: (source) => formatSecret(source.bytes(32)),
-    ...(mail && { mail: { tokens, mails: verificationMails({ ...ports, mail, displayNameOf }) } }),
+    ...(mails && { mail: { tokens, mails } }),
   };
-  const codes = createUnsubscribeCodes(deriveKey(UNSUBSCRIBE_PURPOSE));
+  const codes = createUnsubscribeCodes(parts.deriveKey(UNSUBSCRIBE_PURPOSE));
   const links = createRecipientLinks({ host, tokens });
+  const rests = new DestinationRests();
+  rests.follow(host);
   return {
     destinations: createDestinations(deps),
-    addRecipientRoutes: (app) => addRecipientRoutes(app, { ...ports, links, codes }),
+    rests,
+    addRecipientRoutes: (app) =>
+      addRecipientRoutes(app, { links, codes, origin, clock, log, metrics }),
   };
 }
 

@@ -28,7 +28,7 @@ export function ownerMails({ mailer, origin }: OwnerMailDeps) {
     const letter =
       notice.kind === 'ACCESS_CHANGED'
         ? accessLetter(mail, notice, host)
-        : pauseLetter(mail, notice, host);
+        : destinationLetter(mail, notice, host);
     try {
       await mailer.send({ to, ...letter, messageId: `<${key}@${hostname}>` });
       return true;
@@ -39,15 +39,22 @@ export function ownerMails({ mailer, origin }: OwnerMailDeps) {
   };
 }
 
-function pauseLetter({ project }: OwnerMail, { subject, text }: NoticeBody, host: string): Letter {
+function destinationLetter(
+  { project }: OwnerMail,
+  { kind, subject, text }: NoticeBody,
+  host: string,
+): Letter {
+  const isPaused = kind === 'DESTINATION_PAUSED';
   const name = `projects/${project}/${subject.collection}/${subject.id}`;
   return {
-    subject: `Notifications of ${project} are paused`,
+    subject: `Notifications of ${project} are ${isPaused ? 'paused' : 'rejected'}`,
     text: paragraphs(
       // Contains names, and errors in words that an endpoint may have chosen.
       oneLine(text, NOTICE_CHARS_MAX),
       `It is ${name} on ${host}. To list its messages:\n  svc deliveries list --destination ${name}`,
-      `To resume it after fixing the problem:\n  svc destinations resume ${name}`,
+      isPaused
+        ? `To resume it after fixing the problem:\n  svc destinations resume ${name}`
+        : `To test it after fixing the problem:\n  svc destinations test ${name}`,
       'You receive this mail because you own the project.',
     ),
   };

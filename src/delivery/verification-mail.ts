@@ -13,6 +13,7 @@ import { AddressLimits } from '../platform/http/anonymous-limits.ts';
 import { hashKey, mintSecret, parseSecret } from '../platform/keys.ts';
 import { verificationLetter } from '../platform/mail/letters.ts';
 import type { MailQueue } from '../platform/mail/mail-queue.ts';
+import { bounceReason } from '../platform/mail/mailer.ts';
 
 /** For one address, from all callers. */
 const MAILS_TO_ONE = { burst: 3, refillMs: 300_000 };
@@ -45,7 +46,7 @@ export function verificationMails(deps: VerificationMailDeps): VerificationMails
         project,
         isCurrent,
         onRefused: async (fault) => {
-          if (fault.isBounce()) await onBounced(fault.status ?? 0);
+          if (fault.isBounce()) await onBounced(bounceReason(fault));
         },
         make: async () => {
           const nowMs = clock.now();

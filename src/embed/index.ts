@@ -12,7 +12,7 @@
 import { systemClock } from '../../streams/platform/clock.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
-import type { ShownReport } from '../platform/health.ts';
+import type { DisplayedReport } from '../platform/health.ts';
 import { createLog } from '../platform/log.ts';
 import type { RunningService } from '../service/running-service.ts';
 import { createService as startService } from '../service/service.ts';
@@ -20,7 +20,7 @@ import { assertStartable } from '../service/start-checks.ts';
 import { configOf, type ServiceSettings } from './service-settings.ts';
 
 export { FolderLocked } from '../../sqlite/platform/lock-file.ts';
-export { WrongMasterKey } from '../../sqlite/platform/secrets/secret-store.ts';
+export { WrongMasterKey } from '../../sqlite/platform/secrets/seal.ts';
 export { StreamUnavailable } from '../../streams/platform/stream.ts';
 export { DataFolderUnusable } from '../platform/data-folder.ts';
 export { ConfigError } from '../platform/settings/config.ts';
@@ -46,7 +46,7 @@ export interface EmbedOptions {
 }
 
 /** The report of `/readyz`, with its full reasons, which may name hosts, files and users. */
-export type Readiness = ShownReport;
+export type Readiness = DisplayedReport;
 
 /** A running service. */
 export interface Service

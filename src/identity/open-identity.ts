@@ -13,20 +13,20 @@ import { createPeople, type People, type PeopleDeps } from '../../actors/identit
 import type { SignInSecrets } from '../../actors/identity/sign-in-secrets.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
-import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
-import type { Membership, Ownership } from '../../streams/platform/membership/membership.ts';
+import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import { Sleep } from '../../streams/platform/pause.ts';
 import type { AnonymousLimits } from '../platform/http/anonymous-limits.ts';
 import { hashKey, mintKey, mintSecret, parseSecret } from '../platform/keys.ts';
 import type { Log } from '../platform/log.ts';
+import type { RoomBase, Storage } from '../platform/room-base.ts';
 import { addJwksRoute, openAccessTokens } from './auth/access-tokens.ts';
 import { createAuthenticator } from './auth/authenticator.ts';
 import { createLastUsed } from './auth/last-used.ts';
 import { addLeakedKeysRoute, createLeakReports } from './auth/leaked-keys.ts';
 import { inviteMail } from './invite-mail.ts';
-import { openSignIn, type SignInOptions } from './open-sign-in.ts';
+import { openSignIn } from './open-sign-in.ts';
 import { readSessionCookie } from './sign-in/session-cookie.ts';
 
 /**
@@ -34,24 +34,26 @@ import { readSessionCookie } from './sign-in/session-cookie.ts';
  */
 const KEY_LEAD_MS = 6_000;
 
-export interface IdentityOptions extends Omit<SignInOptions, 'people'> {
+export interface IdentityParts {
+  readonly base: RoomBase;
+  readonly storage: Pick<Storage, 'member' | 'ownership' | 'secrets' | 'deriveKey'>;
   readonly host: RunningHost;
-  readonly member: Pick<Membership, 'refusal'>;
-  readonly ownership: Pick<Ownership, 'owns' | 'onChange'>;
-  readonly secrets: Pick<SecretStore, 'get' | 'update' | 'lastUsed' | 'isShared'>;
+  /** Origin for clients, known when the server listens. */
+  readonly origin: () => string;
 }
 
 /** `closers` closes it. Throws like `openSignIn` and `openAccessTokens`. */
-export async function openIdentity(options: IdentityOptions) {
-  const { host, clock, log, closers, secrets, origin } = options;
+export async function openIdentity({ base, storage, host, origin }: IdentityParts) {
+  const { clock, random, log, metrics, closers } = base;
+  const { member, ownership, secrets, deriveKey } = storage;
   const lastUsed = createLastUsed({ store: secrets.lastUsed, clock, log });
   closers.add('last used', () => lastUsed.close());
   const leadMs = secrets.isShared ? KEY_LEAD_MS : 0;
   const tokens = await openAccessTokens({ secrets, clock, leadMs, issuer: origin });
-  const onFault = reportFaults(options);
-  const identities = createIdentities({ ...options, lastSeen: lastUsed, onFault });
+  const onFault = reportFaults(base);
+  const identities = createIdentities({ host, clock, random, lastSeen: lastUsed, onFault });
   const { people } = identities;
-  const { addRoutes: addSignInRoutes, ...signIn } = openSignIn({ ...options, people });
+  const { addRoutes: addSignInRoutes, ...signIn } = openSignIn({ base, people, deriveKey, origin });
   const { mail } = signIn;
   const sessions = { people, readCookie: readSessionCookie, origin };
   const authenticator = createAuthenticator({
@@ -60,13 +62,14 @@ export async function openIdentity(options: IdentityOptions) {
     tokens,
     sessions,
     recordUse: lastUsed.record,
-    refusal: () => options.member.refusal(),
+    refusal: () => member.refusal(),
   });
   closers.add('authenticator', () => authenticator.close());
-  closers.add('account ends', keepFinishingAccounts(options));
-  closers.add('claim marks', keepMarkingClaims(options));
-  closers.add('leak notices', keepNotingLeaks(options));
-  const leaks = createLeakReports({ ...options, tokens });
+  const repairs = { host, ownership, clock, log };
+  closers.add('account ends', keepFinishingAccounts(repairs));
+  closers.add('claim marks', keepMarkingClaims(repairs));
+  closers.add('leak notices', keepRecordingLeaks(repairs));
+  const leaks = createLeakReports({ host, clock, tokens, metrics, log });
   return {
     ...identities,
     ...signIn,
@@ -74,17 +77,17 @@ export async function openIdentity(options: IdentityOptions) {
     tokens,
     authenticator,
     leaks,
-    ...(mail && { inviteMail: inviteMail({ ...options, mail }) }),
+    ...(mail && { inviteMail: inviteMail({ mail, origin, clock, random }) }),
     async addIdentityRoutes(app: FastifyInstance, anonymousLimits: AnonymousLimits) {
       await addSignInRoutes(app);
-      await addLeakedKeysRoute(app, { ...options, leaks, anonymousLimits });
+      await addLeakedKeysRoute(app, { leaks, anonymousLimits, log, metrics });
       addJwksRoute(app, tokens);
     },
   };
 }
 
 /** Counts and logs failures of changes that have no waiting caller. */
-function reportFaults({ metrics, log }: IdentityOptions): (what: string, error: unknown) => void {
+function reportFaults({ metrics, log }: RoomBase): (what: string, error: unknown) => void {
   const faults = metrics.counter('svc_people_faults_total', 'Failed changes of people');
   return (what, error) => {
     faults.inc();
@@ -158,7 +161,7 @@ function keepMarkingClaims(
 }
 
 /** Notifies projects of a leaked session that a crash left unreported. */
-function keepNotingLeaks(
+function keepRecordingLeaks(
   options: RepairOptions<Pick<Host, 'submit' | 'view' | 'findInstancesOf'>>,
 ): () => Promise<void> {
   return keepRepairing(options, {

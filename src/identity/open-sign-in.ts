@@ -5,34 +5,23 @@
  */
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
-import type { Clock } from '../../streams/platform/clock.ts';
-import type { Random } from '../../streams/platform/random.ts';
-import type { Closers } from '../platform/closers.ts';
-import type { Log } from '../platform/log.ts';
 import { MailQueue } from '../platform/mail/mail-queue.ts';
 import { createMailer, mailSender } from '../platform/mail/mailer.ts';
-import type { Metrics } from '../platform/metrics.ts';
+import type { RoomBase } from '../platform/room-base.ts';
 import { ConfigError } from '../platform/settings/config.ts';
-import type { Settings } from '../platform/settings/settings.ts';
+import { createAccountLinks } from './sign-in/account-link.ts';
+import type { AuthRoutesDeps } from './sign-in/auth-scope.ts';
 import { createIdentityProvider, type IdentityProvider } from './sign-in/identity-provider.ts';
 import { createLoginStates } from './sign-in/login-state.ts';
-import { type AuthRoutesDeps, addAuthRoutes } from './sign-in/routes.ts';
+import { addAuthRoutes } from './sign-in/routes.ts';
 import { createRotateCookie, type RotateCookie } from './sign-in/session-cookie.ts';
 
-export interface SignInOptions {
-  readonly settings: Pick<
-    Settings,
-    'oidcIssuer' | 'oidcClientId' | 'oidcClientSecretFile' | 'smtpUrl' | 'smtpFrom' | 'publicUrl'
-  >;
+export interface SignInParts {
+  readonly base: Omit<RoomBase, 'health'>;
   readonly people: AuthRoutesDeps['people'];
   readonly deriveKey: (purpose: string) => Uint8Array;
   /** Origin for clients, known when the server listens. */
   readonly origin: () => string;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly closers: Closers;
 }
 
 export interface SignIn {
@@ -44,40 +33,53 @@ export interface SignIn {
 }
 
 /** Throws `ConfigError` if the client secret cannot be read. */
-export function openSignIn(options: SignInOptions): SignIn {
-  const { deriveKey, clock } = options;
-  const rotateCookie = createRotateCookie(options);
-  const mail = openMail(options);
-  const provider = openProvider(options);
+export function openSignIn({ base, people, deriveKey, origin }: SignInParts): SignIn {
+  const { clock, random, log, metrics } = base;
+  const rotateCookie = createRotateCookie({ people, origin, clock, log, metrics });
+  const mail = openMail(base);
+  const provider = openProvider(base);
   const loginStates = createLoginStates(deriveKey('login state'), clock);
+  const accountLinks = createAccountLinks(deriveKey('account link'), clock);
   return {
     rotateCookie,
     mail,
     addRoutes: (app) =>
-      addAuthRoutes(app, { ...options, rotateCookie, mail, provider, loginStates }),
+      addAuthRoutes(app, {
+        people,
+        origin,
+        rotateCookie,
+        mail,
+        provider,
+        loginStates,
+        accountLinks,
+        clock,
+        random,
+        log,
+        metrics,
+      }),
   };
 }
 
-function openMail(options: SignInOptions): MailQueue | undefined {
-  const { smtpUrl } = options.settings;
+function openMail({ settings, clock, log, metrics, closers }: SignInParts['base']) {
+  const { smtpUrl } = settings;
   if (smtpUrl === null) return undefined;
-  const mailer = createMailer({ url: smtpUrl, from: mailSender(options.settings) });
-  options.closers.add('mailer', () => mailer.close());
-  const queue = new MailQueue({ ...options, mailer });
-  options.closers.add('mail queue', () => queue.close());
+  const mailer = createMailer({ url: smtpUrl, from: mailSender(settings) });
+  closers.add('mailer', () => mailer.close());
+  const queue = new MailQueue({ mailer, clock, log, metrics });
+  closers.add('mail queue', () => queue.close());
   return queue;
 }
 
-function openProvider(options: SignInOptions): IdentityProvider | undefined {
-  const { oidcIssuer, oidcClientId, oidcClientSecretFile } = options.settings;
+function openProvider({ settings, clock }: SignInParts['base']): IdentityProvider | undefined {
+  const { oidcIssuer, oidcClientId, oidcClientSecretFile, oidcTrustEmail } = settings;
   if (oidcIssuer === null || oidcClientId === null) return undefined;
   const clientSecret =
     oidcClientSecretFile === null ? undefined : readClientSecret(oidcClientSecretFile);
-  const { clock } = options;
   return createIdentityProvider({
     issuer: oidcIssuer,
     clientId: oidcClientId,
     clientSecret,
+    trustsEmail: oidcTrustEmail,
     clock,
   });
 }

@@ -23,14 +23,14 @@ export interface DiskSpaceOptions {
 export function createDiskSpace(options: DiskSpaceOptions): () => DiskState {
   const { folder, reserveMib, clock, statfs = statfsSync } = options;
   const reserveBytes = reserveMib * MIB;
-  let askedMs = Number.NEGATIVE_INFINITY;
+  let requestedMs = Number.NEGATIVE_INFINITY;
   let freeBytes = 0;
   return () => {
     const nowMs = clock.elapsed();
-    if (nowMs - askedMs >= ASK_MS) {
+    if (nowMs - requestedMs >= ASK_MS) {
       const { bavail, bsize } = statfs(folder);
       freeBytes = bavail * bsize;
-      askedMs = nowMs;
+      requestedMs = nowMs;
     }
     return { freeBytes, reserveBytes };
   };

@@ -11,7 +11,7 @@ import type { DiskState } from '../../actors/platform/change-limits.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Supervision } from '../../actors/platform/supervision.ts';
 import { AHEAD_MS_MAX, type CancelWakeUp, type Clock } from '../../streams/platform/clock.ts';
-import { withoutLogins } from '../../streams/platform/shown-url.ts';
+import { withoutLogins } from '../../streams/platform/redacted-url.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
@@ -105,19 +105,19 @@ export function createHealth({ clock, log }: { clock: Clock; log: Log }): Health
 }
 
 /** A part as displayed: the metrics listener shows the operator's reason, the API a summary. */
-interface ShownPart {
+interface DisplayedPart {
   readonly name: string;
   readonly state: PartHealth['state'];
   readonly reason?: string;
 }
 
-export interface ShownReport {
+export interface DisplayedReport {
   readonly ready: boolean;
-  readonly parts: readonly ShownPart[];
+  readonly parts: readonly DisplayedPart[];
 }
 
 /** Everything, for the operator. */
-export function operatorReport({ ready, parts }: HealthReport): ShownReport {
+export function operatorReport({ ready, parts }: HealthReport): DisplayedReport {
   return {
     ready,
     parts: parts.map(({ name, health }) => ({
@@ -132,7 +132,7 @@ export function operatorReport({ ready, parts }: HealthReport): ShownReport {
  * For callers with a credential: each kind of part with its worst state and the summary of that
  * state.
  */
-export function callerReport({ ready, parts }: HealthReport): ShownReport {
+export function callerReport({ ready, parts }: HealthReport): DisplayedReport {
   const worst = new Map<string, PartHealth>();
   for (const { kind, health } of parts) {
     const before = worst.get(kind);
@@ -149,7 +149,7 @@ export function callerReport({ ready, parts }: HealthReport): ShownReport {
 }
 
 /** For anyone: each kind of part and its worst state. */
-export function publicReport(report: HealthReport): ShownReport {
+export function publicReport(report: HealthReport): DisplayedReport {
   const { ready, parts } = callerReport(report);
   return { ready, parts: parts.map(({ name, state }) => ({ name, state })) };
 }

@@ -6,7 +6,7 @@
 
 import { type DestinationStream, destination, pino } from 'pino';
 import type { Clock } from '../../streams/platform/clock.ts';
-import { withoutLogins } from '../../streams/platform/shown-url.ts';
+import { withoutLogins } from '../../streams/platform/redacted-url.ts';
 import { SECRET_KINDS } from './keys.ts';
 
 /** Facts first, then the sentence: `log.warn({ part: 'stream' }, 'The stream does not respond')`. */

@@ -6,7 +6,7 @@
 import { hkdfSync } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { MASTER_KEY_BYTES } from '../../sqlite/platform/secrets/secret-store.ts';
+import { MASTER_KEY_BYTES } from '../../sqlite/platform/secrets/seal.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import { writeFileDurably } from './durable-file.ts';
 import type { Log } from './log.ts';

@@ -1,6 +1,16 @@
-/** Foundations that every room is opened with, and the helper that counts its lost work. */
+/**
+ * The named parts that rooms are opened with: the foundations, the open storage, and the counter of
+ * lost work. A room names the parts that it takes; it gets no bag of single things.
+ */
+import type { InstanceStore } from '../../sqlite/platform/control/instance-store.ts';
+import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
+import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
+import type { StreamCopies } from '../../streams/platform/jetstream/stream-copies.ts';
+import type { Membership, Ownership } from '../../streams/platform/membership/membership.ts';
+import type { OnceStore } from '../../streams/platform/once-store.ts';
 import type { Random } from '../../streams/platform/random.ts';
+import type { Stream } from '../../streams/platform/stream.ts';
 import type { Closers } from './closers.ts';
 import type { Health } from './health.ts';
 import type { Log } from './log.ts';
@@ -16,6 +26,27 @@ export interface RoomBase {
   readonly health: Health;
   /** Closes what a room opens, in reverse order. */
   readonly closers: Closers;
+}
+
+/** Everything on disk or on servers, open, and this process's membership among those that share it. */
+export interface Storage {
+  readonly stream: Stream;
+  /** Copies of the streams on NATS; absent: embedded, or a stream of the caller. */
+  readonly copies?: StreamCopies;
+  /** This process's membership among those that share the stream. */
+  readonly member: Membership;
+  /** Ownership of projects, for parts that need nothing else of the membership. */
+  readonly ownership: Ownership;
+  readonly store: InstanceStore;
+  readonly secrets: SecretStore;
+  /** A key of 32 bytes for one purpose, from the master key. */
+  readonly deriveKey: (purpose: string) => Uint8Array;
+  /** Name of the master key. */
+  readonly keyId: string;
+  readonly history: History;
+  readonly onceStore: OnceStore;
+  /** The projection's file, for threads that read it themselves. */
+  readonly controlPath: string;
 }
 
 /** Counts work that a part lost because the stream did not answer. */

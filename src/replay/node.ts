@@ -6,8 +6,10 @@
 import { createHash } from 'node:crypto';
 import { decideEdge, submitInParts } from '../../actors/alerting/incident.ts';
 import { retireInstances } from '../../actors/alerting/rule-instances.ts';
-import { type AttemptDeps, openAttempt, type RenderedBody } from '../../actors/delivery/attempt.ts';
+import type { AttemptDeps } from '../../actors/delivery/attempt.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
+import type { RenderedBody } from '../../actors/delivery/bodies.ts';
+import { openAttempt } from '../../actors/delivery/opening.ts';
 import { recordOutcomes } from '../../actors/delivery/outcome.ts';
 import { nextAttemptOf, outstandingDeliveries } from '../../actors/delivery/queues.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
@@ -20,7 +22,7 @@ import { type Clock, VirtualClock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import type { Edge } from '../../streams/telemetry/entry.ts';
-import { limitsOf } from '../delivery/notify/notifier.ts';
+import { limitsOf } from '../delivery/notify/kinds.ts';
 
 const replayActor: Actor = { kind: 'service', name: 'replay' };
 /** Maximum edges decided by one commit; halved if they are too large together. */

@@ -5,9 +5,8 @@ import {
   type ThreadEnd,
   threadEntry,
 } from '../../sqlite/telemetry/history/threads/supervised-thread.ts';
-import type { Clock } from '../../streams/platform/clock.ts';
 import type { Closers } from '../platform/closers.ts';
-import type { Log } from '../platform/log.ts';
+import type { RoomBase } from '../platform/room-base.ts';
 import { REPLAY_HEAP_BYTES_MAX, REPLAY_THREADS } from '../telemetry/query/threads/limits.ts';
 import { QueryThreads, runQuery } from '../telemetry/query/threads/query-threads.ts';
 import type { RuleReplay, RuleReplayRequest } from './rule-replay.ts';
@@ -23,20 +22,18 @@ export interface RuleReplays {
   replay(request: RuleReplayRequest, signal: AbortSignal): Promise<RuleReplay>;
 }
 
-export interface RuleReplaysOptions {
-  readonly history: Pick<History, 'share'>;
-  /** The projection's file, which every thread gets. A replay does not read it. */
-  readonly controlPath: string;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly closers: Pick<Closers, 'add'>;
+export interface RuleReplaysParts {
+  readonly base: Pick<RoomBase, 'clock' | 'log'> & { readonly closers: Pick<Closers, 'add'> };
+  /** History, and the projection's file, which every thread gets. A replay does not read it. */
+  readonly storage: { readonly history: Pick<History, 'share'>; readonly controlPath: string };
   /** Default: worker threads of Node. */
   readonly startWorker?: StartWorker | undefined;
 }
 
 /** A thread starts with the first replay that needs it; `closers` ends them. */
-export function openRuleReplays(options: RuleReplaysOptions): RuleReplays {
-  const { history, controlPath, clock, log, closers, startWorker } = options;
+export function openRuleReplays({ base, storage, startWorker }: RuleReplaysParts): RuleReplays {
+  const { clock, log, closers } = base;
+  const { history, controlPath } = storage;
   const threads = new QueryThreads({
     clock,
     history: history.share,

@@ -22,8 +22,9 @@ import type { EvaluationState, LastObservation } from '../../streams/alerting/ev
 import type { EvaluationRule, LogEntry, RetiredVm } from '../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
 import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
+import { UnreadableRecording } from './csv.ts';
 import { ReplayNode } from './node.ts';
-import { type Recording, UnreadableRecording } from './recordings.ts';
+import type { Recording } from './recordings.ts';
 import { evaluatorMs, LIVE_INTERVAL_MS, logOf, type Pace, paceOf } from './replay-log.ts';
 import { incidentsOf, type ReplayedDelivery, type ReplayedIncident } from './replayed.ts';
 import { UnusableRules } from './rules-file.ts';

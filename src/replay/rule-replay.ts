@@ -29,7 +29,7 @@ import { VM_STATES } from '../../streams/telemetry/samples/batch.ts';
 import type { VmColumns } from '../../streams/telemetry/samples/columns.ts';
 import { decodeChatBody } from '../delivery/notify/chat/chat-kind.ts';
 import { decodeLetter } from '../delivery/notify/email/letter.ts';
-import { isRegistered, renderers } from '../delivery/notify/notifier.ts';
+import { isRegistered, renderers } from '../delivery/notify/kinds.ts';
 import { readFromMs } from '../telemetry/query/preview/alert-preview.ts';
 import {
   REPLAY_BODY_CHARACTERS_MAX,

@@ -21,6 +21,7 @@ import { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import { MaintenanceService } from '../gen/svc/monitoring/v1/maintenance_pb.ts';
 import { MonitoringService } from '../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { ProjectService } from '../gen/svc/project/v1/project_pb.ts';
+import { SEQUENTIAL_ATTEMPT_MS } from '../platform/http/dial.ts';
 import { SCHEMA_VERSION, SCHEMA_VERSION_HEADER } from '../platform/http/schema-version.ts';
 import { confidentialOrigin, type TokenSource, tokenGetter } from './access.ts';
 import { createPrometheusQueries, type PrometheusQueries } from './prometheus-queries.ts';
@@ -62,6 +63,9 @@ const TIMEOUT_MS_DEFAULT = 30_000;
 /** Responses have at most 4 MiB. Anything much larger does not come from this service. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
+/** Passed to the socket. Both families, because a type of Node lacks the second option. */
+const CONNECTION = { family: 0, autoSelectFamilyAttemptTimeout: SEQUENTIAL_ATTEMPT_MS };
+
 /**
  * Makes a client. It holds no connection that would have to be closed. Throws a `TypeError` for an
  * address to which no credential may be sent.
@@ -78,6 +82,7 @@ export function createClient(options: ClientOptions): ServiceClient {
     httpVersion: '1.1',
     useBinaryFormat: false,
     readMaxBytes: ANSWER_BYTES_MAX,
+    nodeOptions: CONNECTION,
     interceptors: [
       repeated({ retries, clock, random }),
       // Innermost, because a later try may need a newer token.

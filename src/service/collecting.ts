@@ -23,29 +23,21 @@ import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import type { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import { RETIRE_MAX, retireVms } from '../../actors/vms/vm-retirement.ts';
 import type { VmSources } from '../../actors/vms/vm-sources.ts';
-import type { Clock } from '../../streams/platform/clock.ts';
-import type { Random } from '../../streams/platform/random.ts';
-import { shownUrl } from '../../streams/platform/shown-url.ts';
+import { redactedUrl } from '../../streams/platform/redacted-url.ts';
 import { VM_STATES } from '../../streams/telemetry/samples/batch.ts';
-import { type Health, type PartHealth, ready } from '../platform/health.ts';
+import { type PartHealth, ready } from '../platform/health.ts';
 import type { Log } from '../platform/log.ts';
-import type { Metrics } from '../platform/metrics.ts';
-import type { Settings } from '../platform/settings/settings.ts';
+import type { RoomBase } from '../platform/room-base.ts';
 import { DEMO_PROJECT } from './demo.ts';
 import { type FleetCollecting, startFleetCollecting } from './fleet-collecting.ts';
 
-export interface CollectingOptions {
-  readonly settings: Settings;
-  readonly clock: Clock;
-  readonly random: Random;
+export interface CollectingParts {
+  readonly base: Omit<RoomBase, 'closers'>;
   readonly ingest: Ingest;
   readonly registry: Pick<VmRegistry, 'vmsOf'> & {
     readonly sources: Pick<VmSources, 'nameOf' | 'isOthers'>;
   };
   readonly host: Pick<Host, 'submit' | 'view'>;
-  readonly health: Health;
-  readonly metrics: Pick<Metrics, 'counter' | 'gauge'>;
-  readonly log: Log;
   /** Runs virsh for a fleet; default: real processes. */
   readonly run?: RunCommand;
 }
@@ -62,16 +54,16 @@ export interface Collecting {
  * Starts the collectors that the settings name, or those for the sources found on this machine.
  * Throws `UnusableMapping`.
  */
-export async function startCollecting(options: CollectingOptions): Promise<Collecting> {
-  const { settings, clock, health, log, metrics } = options;
-  const fleet = openFleet(options);
-  const sources = await openSources(options);
+export async function startCollecting(parts: CollectingParts): Promise<Collecting> {
+  const { settings, clock, health, log, metrics } = parts.base;
+  const fleet = openFleet(parts);
+  const sources = await openSources(parts);
   const collectors = sources.map(({ source }) =>
     startCollector({
       project: DEMO_PROJECT,
       source,
-      sink: sinkOf(options, source.name),
-      knownVms: () => options.registry.vmsOf(DEMO_PROJECT, source.name),
+      sink: sinkOf(parts, source.name),
+      knownVms: () => parts.registry.vmsOf(DEMO_PROJECT, source.name),
       clock,
       intervalMs: settings.sampleIntervalSeconds * 1000,
       onFault: (fault) => logOnce(log, fault),
@@ -100,21 +92,24 @@ export async function startCollecting(options: CollectingOptions): Promise<Colle
 }
 
 /** The fleet of the mapping that the settings name. */
-function openFleet(options: CollectingOptions): FleetCollecting | undefined {
-  const { settings, log } = options;
-  if (settings.collectMap === null) return undefined;
+function openFleet(parts: CollectingParts): FleetCollecting | undefined {
+  const { base, host, run } = parts;
+  const path = base.settings.collectMap;
+  if (path === null) return undefined;
   return startFleetCollecting({
-    ...options,
-    path: settings.collectMap,
-    sinkOf: (source) => sinkOf(options, source),
-    onFault: (fault) => logOnce(log, fault),
+    base,
+    host,
+    path,
+    sinkOf: (source) => sinkOf(parts, source),
+    onFault: (fault) => logOnce(base.log, fault),
+    ...(run && { run }),
   });
 }
 
-async function openSources(
-  options: CollectingOptions,
-): Promise<{ source: Source; words: string }[]> {
-  const { settings, clock, random, log } = options;
+async function openSources({
+  base,
+}: CollectingParts): Promise<{ source: Source; words: string }[]> {
+  const { settings, clock, random, log } = base;
   const { collect, libvirtUri: uri } = settings;
   const sources: { source: Source; words: string }[] = [];
   if (collect === 'auto' ? process.platform === 'linux' : collect.includes('host')) {
@@ -129,7 +124,7 @@ async function openSources(
     const intervalMs = settings.sampleIntervalSeconds * 1000;
     const fileSystems = settings.libvirtFilesystems;
     const source = createLibvirtSource({ uri, clock, intervalMs, fileSystems });
-    sources.push({ source, words: `the libvirt domains at ${shownUrl(uri)}` });
+    sources.push({ source, words: `the libvirt domains at ${redactedUrl(uri)}` });
   }
   return sources;
 }
@@ -137,7 +132,8 @@ async function openSources(
 /**
  * Ingest as collectors see it. A VM's row without readings is ingested too: its state was observed.
  */
-function sinkOf({ ingest, host, log, registry }: CollectingOptions, source: string): RowSink {
+function sinkOf({ base, ingest, host, registry }: CollectingParts, source: string): RowSink {
+  const { log } = base;
   const logged = new Set<RejectReason>();
   return {
     async observe(project, rows) {

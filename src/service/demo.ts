@@ -101,15 +101,15 @@ export interface PreparedDemo {
  * Resolves once demo.json exists and works; undefined: another member has it. Throws what `submit`
  * throws.
  */
-export async function prepareDemo(asked: DemoOptions): Promise<PreparedDemo | undefined> {
-  const options = { ...asked, host: whenItMayDecide(asked) };
+export async function prepareDemo(requested: DemoOptions): Promise<PreparedDemo | undefined> {
+  const options = { ...requested, host: whenItMayDecide(requested) };
   const { dataFolder, baseUrl, log } = options;
   const path = join(dataFolder, 'demo.json');
   const found = readDemoFile(path, log);
   const keys = await workingKeys(options, found);
   if (keys === undefined) return undefined;
   if (keys !== found) log.info({ path }, 'Keys of the project demo were created');
-  const link = { by: BY, project: DEMO_PROJECT, shown: found?.signInUrl, baseUrl };
+  const link = { by: BY, project: DEMO_PROJECT, displayed: found?.signInUrl, baseUrl };
   const signInUrl = await firstSignInUrl(options, link);
   const { apiKey, collectorKey } = keys;
   const content: DemoFile = {
@@ -277,16 +277,16 @@ export interface FirstSignInDeps {
  */
 async function firstSignInUrl(
   deps: FirstSignInDeps,
-  asked: {
+  requested: {
     readonly by: Actor;
     readonly project: string;
-    readonly shown: string | undefined;
+    readonly displayed: string | undefined;
     readonly baseUrl: string;
   },
 ): Promise<string | undefined> {
   const { host, clock, random } = deps;
-  const { by, project, shown = '', baseUrl } = asked;
-  const token = shown.slice(shown.indexOf('#') + 1);
+  const { by, project, displayed = '', baseUrl } = requested;
+  const token = displayed.slice(displayed.indexOf('#') + 1);
   const id = parseSecret('link', token);
   const link = id === undefined ? undefined : { id, hash: hashKey(token), nowMs: clock.now() };
   if (link && isLinkOpen(host, link)) return linkAddress(baseUrl, token);

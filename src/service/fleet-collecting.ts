@@ -9,25 +9,16 @@ import type { RunCommand } from '../../actors/telemetry/collectors/command.ts';
 import { Fleet } from '../../actors/telemetry/collectors/fleet/fleet.ts';
 import type { CollectorFault } from '../../actors/telemetry/collectors/loop.ts';
 import { retireVms } from '../../actors/vms/vm-retirement.ts';
-import type { Clock } from '../../streams/platform/clock.ts';
-import type { Random } from '../../streams/platform/random.ts';
-import { type Health, type PartHealth, ready } from '../platform/health.ts';
-import type { Log } from '../platform/log.ts';
-import type { Metrics } from '../platform/metrics.ts';
-import type { Settings } from '../platform/settings/settings.ts';
+import { type PartHealth, ready } from '../platform/health.ts';
+import type { RoomBase } from '../platform/room-base.ts';
 import { MappingWatch } from '../vms/collect/mapping-file.ts';
 import { readPlacements, writePlacements } from '../vms/collect/placements-file.ts';
 
-export interface FleetCollectingOptions {
-  readonly settings: Settings;
+export interface FleetCollectingParts {
+  readonly base: Omit<RoomBase, 'closers'>;
+  readonly host: Pick<Host, 'submit' | 'view'>;
   /** Path of the mapping. */
   readonly path: string;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly host: Pick<Host, 'submit' | 'view'>;
-  readonly health: Health;
-  readonly metrics: Pick<Metrics, 'gauge'>;
-  readonly log: Log;
   /** Ingest for the rows of a source. */
   readonly sinkOf: (source: string) => RowSink;
   readonly onFault: (fault: CollectorFault) => void;
@@ -44,8 +35,9 @@ export interface FleetCollecting {
 }
 
 /** Starts at once. Throws `UnusableMapping`. */
-export function startFleetCollecting(options: FleetCollectingOptions): FleetCollecting {
-  const { settings, path, clock, random, log, host, health, metrics } = options;
+export function startFleetCollecting(parts: FleetCollectingParts): FleetCollecting {
+  const { host, path } = parts;
+  const { settings, clock, random, log, health, metrics } = parts.base;
   const placements = join(settings.data, 'placements.json');
   const sinks = new Map<string, RowSink>();
   const absent = new Set<string>();
@@ -74,17 +66,17 @@ export function startFleetCollecting(options: FleetCollectingOptions): FleetColl
     mapping: watch.first,
     clock,
     random,
-    onFault: options.onFault,
+    onFault: parts.onFault,
     intervalMs: settings.sampleIntervalSeconds * 1000,
     fileSystems: settings.libvirtFilesystems,
-    ...(options.run && { run: options.run }),
+    ...(parts.run && { run: parts.run }),
     ...(state && { state }),
     onState: (next) => writePlacements(placements, next),
     onMoved: (vm, from, to) => log.info({ vm, from, to }, 'A domain moved to another project'),
     sink: {
       async write(project, rows, source) {
         if (!exists(project)) return;
-        const sink = sinks.get(source) ?? options.sinkOf(source);
+        const sink = sinks.get(source) ?? parts.sinkOf(source);
         sinks.set(source, sink);
         await sink.observe(project, rows);
       },

@@ -6,7 +6,7 @@
  *
  *     read -> slot (a person's: later, when the project is known) -> decompress -> turn -> check -> parse
  */
-import { type DescEnum, type DescMethod, getOption } from '@bufbuild/protobuf';
+import type { DescMethod } from '@bufbuild/protobuf';
 import { type ConnectRouter, createContextValues } from '@connectrpc/connect';
 import {
   type Compression,
@@ -15,14 +15,11 @@ import {
   type UniversalServerRequest,
 } from '@connectrpc/connect/protocol';
 import type { IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
-import { invalidField } from '../../streams/platform/refusal.ts';
 import { IngestService } from '../gen/svc/ingest/v1/ingest_pb.ts';
-import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 import { asConnectError } from '../platform/api/error-mapping.ts';
 import { checkNulls } from '../platform/api/json-nulls.ts';
 import { bodyBytesMaxOf, requestCompressions } from '../platform/api/message-bytes.ts';
-import { type HeldSlot, heldSlotOf, takeSlot } from '../platform/api/slots.ts';
-import { toConnectError } from '../platform/errors.ts';
+import { type CallSlot, slotOf, takeSlot } from '../platform/api/slots.ts';
 import type { ProjectGate } from '../platform/gate/project-gate.ts';
 import type { Log } from '../platform/log.ts';
 import { takeBodyBytes } from '../telemetry/api/ingest.ts';
@@ -41,17 +38,16 @@ export function admitBodies(router: ConnectRouter, deps: RequestBodyDeps): void 
   const compressions = requestCompressions(deps.recordBrokenBody);
   for (const [i, handler] of router.handlers.entries()) {
     const { method } = handler;
-    const checkJson = jsonCheck(method);
     const admitting: UniversalHandlerFn = async (request) => {
       const { body } = request;
       if (!isBytes(body)) return await handler(request);
       const contextValues = request.contextValues ?? createContextValues();
-      const held = () => heldSlotOf(contextValues);
+      const slot = () => slotOf(contextValues);
       const isJson = /^application\/(connect\+)?json/.test(
         request.header.get('content-type') ?? '',
       );
       if (method.methodKind !== 'unary') {
-        const turned = inTurns(body, deps, held);
+        const turned = inTurns(body, deps, slot);
         const checked = isJson ? withCheckedMessage(turned, method) : turned;
         return await handler({ ...request, contextValues, body: checked });
       }
@@ -60,10 +56,10 @@ export function admitBodies(router: ConnectRouter, deps: RequestBodyDeps): void 
       );
       const prepare = (plain: Uint8Array) => {
         const rest = takesRows(method) ? takeRows(plain, isJson, contextValues) : plain;
-        if (isJson) checkJson(rest);
+        if (isJson) checkNulls(method.input, rest);
         return rest;
       };
-      const call = { method, compression, prepare, held };
+      const call = { method, compression, prepare, slot };
       return await handler({
         ...request,
         contextValues,
@@ -84,7 +80,7 @@ interface Call {
   /** Checks the plain body. Throws `ConnectError`. @returns what the framework parses */
   readonly prepare: (plain: Uint8Array) => Uint8Array;
   /** Known when the framework begins to read: the gate has admitted the call. */
-  readonly held: () => HeldSlot | undefined;
+  readonly slot: () => CallSlot | undefined;
 }
 
 /**
@@ -102,19 +98,19 @@ function plainHeaders(sent: Headers, compression: Compression | undefined): Head
 
 /** The plain body in one piece. Throws `ConnectError`. */
 async function* admitted(deps: RequestBodyDeps, call: Call): AsyncIterable<Uint8Array> {
-  const held = call.held();
-  const sent = await readSent(deps, call, held);
+  const slot = call.slot();
+  const sent = await readSent(deps, call, slot);
   let plain = sent;
   if (call.compression) {
     plain = await call.compression.decompress(sent, bodyBytesMaxOf(call.method));
     const more = plain.length - sent.length;
-    if (held?.ratedProject !== undefined && more > 0) {
-      deps.ingestRates.spendBytes(held.ratedProject, more);
+    if (slot?.ratedProject !== undefined && more > 0) {
+      deps.ingestRates.spendBytes(slot.ratedProject, more);
     }
     // Another thread decompressed it, and the turn is over.
-    if (held?.caller) await deps.gate.turn(held.caller.party);
+    if (slot?.caller) await deps.gate.turn(slot.caller.tenant);
   }
-  if (held) held.bodyBytes = Math.max(plain.length, sent.length);
+  if (slot) slot.bodyBytes = Math.max(plain.length, sent.length);
   yield call.prepare(plain);
 }
 
@@ -122,16 +118,16 @@ async function* admitted(deps: RequestBodyDeps, call: Call): AsyncIterable<Uint8
 async function readSent(
   { gate, ingestRates, log }: RequestBodyDeps,
   { method, body, header }: Call,
-  held: HeldSlot | undefined,
+  slot: CallSlot | undefined,
 ): Promise<Uint8Array> {
   const bytesMax = bodyBytesMaxOf(method);
   const length = header.get('content-length');
   const claimed = length === null ? bytesMax : Number(length);
   // Refused by its claimed length, without reading it.
-  if (!held?.caller || claimed > bytesMax) return await readAllBytes(body, bytesMax, length);
-  const { caller, kind, ratedProject } = held;
+  if (!slot?.caller || claimed > bytesMax) return await readAllBytes(body, bytesMax, length);
+  const { caller, kind, ratedProject } = slot;
   const toCallerError = (error: unknown) =>
-    held.toCallerError?.(error) ?? asConnectError(error, method.name, log);
+    slot.toCallerError?.(error) ?? asConnectError(error, method.name, log);
   const underWay = refusing(() => gate.takeBody(caller, kind, claimed), toCallerError);
   try {
     if (ratedProject !== undefined) {
@@ -147,8 +143,8 @@ async function readSent(
       // length.
       if (ratedProject !== undefined) ingestRates.returnBytes(ratedProject, claimed - came);
     }
-    held.bodyBytes = came;
-    await takeSlot(held).catch((error: unknown) => {
+    slot.bodyBytes = came;
+    await takeSlot(slot).catch((error: unknown) => {
       throw toCallerError(error);
     });
     return sent;
@@ -169,35 +165,17 @@ function refusing<T>(work: () => T, toCallerError: (error: unknown) => unknown):
 async function* inTurns(
   body: AsyncIterable<Uint8Array>,
   { gate }: RequestBodyDeps,
-  held: () => HeldSlot | undefined,
+  slot: () => CallSlot | undefined,
 ): AsyncIterable<Uint8Array> {
   for await (const chunk of body) {
-    const { caller } = held() ?? {};
-    if (caller) await gate.turn(caller.party);
+    const { caller } = slot() ?? {};
+    if (caller) await gate.turn(caller.tenant);
     yield chunk;
   }
 }
 
 function isBytes(body: UniversalServerRequest['body']): body is AsyncIterable<Uint8Array> {
   return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
-}
-
-interface EnumField {
-  readonly names: readonly string[];
-  readonly jsonName: string;
-  readonly type: DescEnum;
-}
-
-/**
- * Throws INVALID_FIELD for null in place of a number, an enum value or a boolean, and for an
- * unknown enum value, in the JSON of a request of the method.
- */
-function jsonCheck(method: DescMethod): (plain: Uint8Array) => void {
-  const fields = enumFieldsOf(method);
-  return (plain) => {
-    checkNulls(method.input, plain);
-    if (fields.length > 0) checkFields(parsed(plain), fields);
-  };
 }
 
 /** Flags and length before each message of a stream (Connect protocol, "Streaming"). */
@@ -218,42 +196,4 @@ async function* withCheckedMessage(
 /** True if the method stores the good rows of a body that has bad ones. */
 function takesRows(method: DescMethod): boolean {
   return method === IngestService.method.writeSamples;
-}
-
-function checkFields(message: Readonly<Record<string, unknown>>, fields: readonly EnumField[]) {
-  for (const { names, jsonName, type } of fields) {
-    for (const name of names) {
-      const value = message[name];
-      if (typeof value !== 'string') continue;
-      if (type.values.some((member) => member.name === value)) continue;
-      const known = type.values.filter(({ number }) => number !== 0).map((member) => member.name);
-      const seen = value.slice(0, 100);
-      const sentence = `${jsonName} is "${seen}": send one of ${known.join(', ')}`;
-      throw toConnectError(invalidField(jsonName, sentence));
-    }
-  }
-}
-
-/**
- * Enum fields of the request itself, if its unknown fields are ignored and unknown enum values with
- * them.
- */
-function enumFieldsOf(method: DescMethod): EnumField[] {
-  const { mutation, strict } = getOption(method, policy);
-  if (mutation || strict) return [];
-  return method.input.fields.flatMap((field) =>
-    field.fieldKind === 'enum'
-      ? [{ names: [field.jsonName, field.name], jsonName: field.jsonName, type: field.enum }]
-      : [],
-  );
-}
-
-function parsed(bytes: Uint8Array): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'));
-    return typeof value === 'object' && value !== null ? { ...value } : {};
-  } catch {
-    // The framework parses the same bytes next and reports malformed JSON.
-    return {};
-  }
 }

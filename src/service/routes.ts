@@ -16,6 +16,7 @@ import {
 import type { FastifyRequest } from 'fastify';
 import type { Alerting } from '../../actors/alerting/alerting.ts';
 import type { EvaluatorView } from '../../actors/alerting/evaluator/evaluator-port.ts';
+import type { DestinationRests } from '../../actors/delivery/destination-rests.ts';
 import type { Destinations } from '../../actors/delivery/destinations-port.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
@@ -93,6 +94,7 @@ export interface RpcDeps
   readonly host: Host;
   readonly alerting: Alerting;
   readonly destinations: Destinations;
+  readonly rests: Pick<DestinationRests, 'untilMs'>;
   readonly secrets: Pick<SecretStore, 'excerpts'>;
   readonly evaluator: EvaluatorView;
   readonly ingest: Ingest;

@@ -2,8 +2,8 @@
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
-import type { Resolve } from '../delivery/notify/http/guarded-agent.ts';
-import type { ShownReport } from '../platform/health.ts';
+import type { DisplayedReport } from '../platform/health.ts';
+import type { Resolve } from '../platform/http/dial.ts';
 import type { Log } from '../platform/log.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 
@@ -31,7 +31,7 @@ export interface RunningService {
   /** Resolves with the fault when the service cannot continue; never otherwise. */
   readonly fault: Promise<Error>;
   /** The current report of the operator's `/readyz`. */
-  readonly readiness: () => ShownReport;
+  readonly readiness: () => DisplayedReport;
   /**
    * Reads again what may change on disk: the mapping of a fleet, the certificate. Throws
    * `ConfigError` and keeps the old ones.

@@ -10,7 +10,7 @@
  */
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance } from 'fastify';
-import type { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
+import type { SamplePipeline } from '../../actors/alerting/evaluator/sample-pipeline.ts';
 import { sampleFloor } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
 import { deliveriesSpec } from '../../actors/delivery/queues.ts';
@@ -35,6 +35,7 @@ import { openAdminServer } from '../admin/admin-server.ts';
 import { auditRoutes, transitionRoutes } from '../admin/audit-routes.ts';
 import { backedUpStreams } from '../admin/backup/backed-up-streams.ts';
 import { backupRoutes } from '../admin/backup/backup-routes.ts';
+import { bounceRoutes } from '../admin/bounce-routes.ts';
 import { collectorRoutes } from '../admin/collector-routes.ts';
 import { historyRoutes } from '../admin/history-routes.ts';
 import { identityRoutes } from '../admin/identity-routes.ts';
@@ -82,7 +83,7 @@ import { openHttpServer, ServiceAddress } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import { watchMembership } from '../platform/membership-check.ts';
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
-import { countLostWork, type RoomBase } from '../platform/room-base.ts';
+import { countLostWork, type RoomBase, type Storage } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { programVersion } from '../platform/version.ts';
 import { openRuleReplays } from '../replay/open-rule-replays.ts';
@@ -100,7 +101,7 @@ import type { RunningService, ServicePorts } from './running-service.ts';
 import { openSnapshots } from './snapshots.ts';
 import { watchPermissions } from './start-checks.ts';
 import { createStartWait } from './start-wait.ts';
-import { openStorage, type Storage } from './storage.ts';
+import { openStorage } from './storage.ts';
 
 export interface ServiceOptions {
   readonly settings: Settings;
@@ -144,46 +145,41 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
 
   watchPermissions(base);
   const openMetrics = metricsListener(base);
-  const wait = createStartWait({ ...base, openMetrics, ...(stopped && { stopped }) });
-  const storage = await openStorage({ ...base, ...ports, wait });
+  const wait = createStartWait({ base, openMetrics, stopped });
+  const storage = await openStorage({ base, ports, wait });
   if (storage.copies) watchCopies(base, storage.copies);
   watchMembership(base, storage.member);
   const admin = await openAdmin(base, storage);
   const changeLimits = openChangeLimits(base);
   const started = await startHost(base, storage, changeLimits);
   changeLimits.countOthers(started, storage.member.node);
-  const exported = withAuditExport({ ...base, ...storage, host: started });
-  const host = withRevocationBarrier(exported, { ...base, ...storage });
-  const bounds = openProjectBounds({ ...base, host });
+  const exported = withAuditExport({ base, storage, host: started });
+  const host = withRevocationBarrier(exported, { clock, member: storage.member });
+  const bounds = openProjectBounds({ clock, metrics, host });
   const address = new ServiceAddress(settings.publicUrl);
-  const { origin } = address;
-  const rooms = openRooms({ ...base, ...storage, ...bounds, host, origin, ports, changeLimits });
-  const shared = { ...base, ...storage, ...bounds, ...rooms };
-  const api = await openApi({ ...shared, host, address, origin, openMetrics });
-  const { http } = api;
+  const rooms = openRooms({ base, storage, bounds, host, address, ports, changeLimits });
+  const api = await openApi({ base, storage, bounds, host, address, rooms, openMetrics });
+  const { http, identity } = api;
   rooms.start();
-  admin?.add(identityRoutes({ ...api, host, publicUrl: http.baseUrl }));
-  admin?.add(collectorRoutes({ ...base, ...api, ...rooms, host }));
-  admin?.add(transitionRoutes(host));
-  admin?.add(restoredRoutes(host));
-  admin?.add(snapshotRoutes(rooms.snapshots));
-  admin?.add(projectLimitRoutes({ ...rooms, host }));
-  admin?.add(recordingRoutes({ ...base, ...storage, projects: () => host.projects() }));
+  addAdminRoutes(admin, { base, storage, host, rooms, api });
 
-  const isShared = !storage.member.isAlone;
-  const demoOptions = {
-    ...base,
-    ...api,
-    host,
-    isShared,
-    dataFolder: settings.data,
-    ...(stopped && { stopped }),
-  };
   const demo = settings.demo
-    ? await prepareDemo({ ...demoOptions, baseUrl: http.baseUrl })
+    ? await prepareDemo({
+        host,
+        people: identity.people,
+        members: identity.members,
+        clock,
+        random,
+        log,
+        dataFolder: settings.data,
+        baseUrl: http.baseUrl,
+        isShared: !storage.member.isAlone,
+        ...(stopped && { stopped }),
+      })
     : undefined;
-  const { ingest, registry } = rooms;
-  const collecting = await startCollecting({ ...base, ingest, registry, host });
+  const { ingest } = rooms.intake;
+  const { registry } = rooms.vms;
+  const collecting = await startCollecting({ base, ingest, registry, host });
   closers.add('collectors', () => collecting.stop());
   wait.started();
   closers.add('readiness', () => health.stopping('The service is stopping'));
@@ -212,70 +208,87 @@ function openChangeLimits({ settings, clock, health }: RoomBase): ChangeLimits {
   return new ChangeLimits({ clock, disk });
 }
 
-type RoomOptions = RoomBase &
-  Storage &
-  ProjectBounds & {
-    readonly host: RunningHost;
-    readonly origin: () => string;
-    readonly ports: ServicePorts;
-    readonly changeLimits: ChangeLimits;
-  };
+interface RoomParts {
+  readonly base: RoomBase;
+  readonly storage: Storage;
+  readonly bounds: ProjectBounds;
+  readonly host: RunningHost;
+  readonly address: ServiceAddress;
+  readonly ports: ServicePorts;
+  readonly changeLimits: ChangeLimits;
+}
 
 /**
  * The rooms between the streams: VMs, ingest, alerting, delivery, audit. Their parts run from
  * `start` on, and close after the API, whose last requests need them.
  */
-function openRooms(options: RoomOptions) {
-  const { host, history, health, metrics, ports, origin: publicUrl } = options;
-  const lost = countLostWork(metrics);
+function openRooms({ base, storage, bounds, host, address, ports, changeLimits }: RoomParts) {
+  const { origin } = address;
+  const { history, member } = storage;
+  const lost = countLostWork(base.metrics);
   const projectLimits = new ProjectLimitsReader(host);
-  const { parts: vmParts, ...vms } = openVms({ ...options, projectLimits, lost });
-  const intake = openIngest({ ...options, ...vms, projectLimits });
-  const delivery = openDelivery({ ...options, publicUrl, resolve: ports.resolve });
+  const { parts: vmParts, ...vms } = openVms({ base, storage, host, projectLimits, lost });
+  const intake = openIngest({ base, storage, vms, projectLimits, rates: bounds.ingestRates });
+  const delivery = openDelivery({
+    base,
+    storage,
+    host,
+    publicUrl: origin,
+    resolve: ports.resolve,
+  });
   const { parts: alertingParts, ...alerting } = openAlerting({
-    ...options,
-    ...vms,
-    ...intake,
+    base,
+    storage,
+    host,
+    vms,
+    intake,
     lost,
   });
   const limitUse = new ProjectLimitUse({
-    ...options,
-    ...vms,
-    ...alerting,
-    ...intake,
+    host,
+    changeLimits,
+    evaluator: alerting.evaluator,
+    registry: vms.registry,
+    ingestLimits: intake.ingestLimits,
     memory: history,
+    ingestRates: bounds.ingestRates,
+    gate: bounds.gate,
   });
-  health.watch({ kind: 'history' }, historyCheck(history));
+  base.health.watch({ kind: 'history' }, historyCheck(history));
+  const snapshots = member.isAlone ? undefined : openSnapshots({ base, storage, host });
+  const { evaluator } = alerting;
   let rebasedDelays = 0;
-  watchClock(options, { ...alerting, delays: () => rebasedDelays });
-  const retention = retentionPart({ ...options, lost });
-  const snapshots = options.member.isAlone
-    ? undefined
-    : openSnapshots({ ...options, node: options.member.node });
-  const { start } = superviseParts(options, [
+  watchClock(base, { host, evaluator, delays: () => rebasedDelays });
+  const { datacenters } = vms;
+  const { start } = superviseParts(base, [
     ...alertingParts,
     ...vmParts,
-    timersPart(options, (count) => (rebasedDelays += count)),
+    timersPart({ base, storage, host, onSetBack: (count) => (rebasedDelays += count) }),
     ...delivery.parts,
-    retention,
+    retentionPart({ base, storage, host, lost }),
     ...(snapshots === undefined ? [] : [snapshots.part]),
-    membershipPart({ ...options, ...alerting, ...vms }),
+    membershipPart({ base, storage, host, origin, evaluator, datacenters }),
   ]);
-  const keeper = snapshots?.keeper;
-  return { ...vms, ...intake, ...alerting, delivery, limitUse, snapshots: keeper, start };
+  return { vms, intake, alerting, delivery, limitUse, snapshots: snapshots?.keeper, start };
 }
+
+type Rooms = ReturnType<typeof openRooms>;
 
 /**
  * Puts this member's progress into each of its records, and joins the work of the cluster once it
  * has caught up.
  */
-function membershipPart(
-  options: RoomOptions & {
-    readonly evaluator: SamplePipeline;
-    readonly datacenters: Datacenters;
-  },
-): Part {
-  const { member, host, clock, history, evaluator, datacenters, origin } = options;
+function membershipPart(parts: {
+  readonly base: RoomBase;
+  readonly storage: Storage;
+  readonly host: RunningHost;
+  readonly origin: () => string;
+  readonly evaluator: SamplePipeline;
+  readonly datacenters: Datacenters;
+}): Part {
+  const { host, origin, evaluator, datacenters } = parts;
+  const { clock } = parts.base;
+  const { member, store, history } = parts.storage;
   return {
     name: 'membership',
     async run(signal) {
@@ -285,7 +298,7 @@ function membershipPart(
         decided: evaluator.throughSequence(),
         floor: sampleFloor({ history, pipeline: evaluator }),
         heard: datacenters.ages(),
-        unfit: unfitShares({ ...options, version: programVersion }),
+        unfit: unfitShares({ member, store, version: programVersion }),
       }));
       while (!evaluator.isCaughtUp() && !signal.aborted) await pause(clock, CAUGHT_UP_MS, signal);
       if (!signal.aborted) member.begin();
@@ -296,23 +309,32 @@ function membershipPart(
 
 /** Reports steps of the clock, and what was re-based after them. */
 function watchClock(
-  { host, clock, health }: RoomOptions,
-  { evaluator, delays }: { readonly evaluator: SamplePipeline; readonly delays: () => number },
+  { clock, health }: RoomBase,
+  parts: {
+    readonly host: RunningHost;
+    readonly evaluator: SamplePipeline;
+    readonly delays: () => number;
+  },
 ): void {
   const counts = () => ({
-    projects: host.counters().setBacks,
-    'series, rules and VMs': evaluator.rebased(),
-    delays: delays(),
+    projects: parts.host.counters().setBacks,
+    'series, rules and VMs': parts.evaluator.rebased(),
+    delays: parts.delays(),
   });
   const watch = new ClockWatch({ clock, counts });
   health.watch({ kind: 'clock' }, watch.check);
 }
 
 /** Fires the timers of every machine. `onSetBack` receives delays that were re-based. */
-function timersPart(
-  { host, clock, log, ownership }: RoomOptions,
-  onSetBack: (count: number) => void,
-): Part {
+function timersPart(parts: {
+  readonly base: RoomBase;
+  readonly storage: Storage;
+  readonly host: RunningHost;
+  readonly onSetBack: (count: number) => void;
+}): Part {
+  const { host, onSetBack } = parts;
+  const { clock, log } = parts.base;
+  const { ownership } = parts.storage;
   const timers = {
     onSetBack,
     host,
@@ -326,21 +348,20 @@ function timersPart(
 
 /** The service also runs without operator commands: some file systems have no sockets. */
 async function openAdmin({ settings, log, clock, closers }: RoomBase, storage: Storage) {
+  const { stream, copies, keyId, history, controlPath, member } = storage;
   try {
     const embedded = [eventsStream(), samplesSpec, deliveriesSpec];
     const routes = {
-      ...historyRoutes(storage.history),
-      ...auditRoutes({ ...storage, clock }),
+      ...historyRoutes(history),
+      ...auditRoutes({ stream, controlPath, clock }),
       ...backupRoutes({
-        ...storage,
-        clock,
         folder: settings.data,
-        ...(!storage.member.isAlone && {
-          remote: { stream: storage.stream, specs: backedUpStreams },
-        }),
+        clock,
+        keyId,
+        ...(!member.isAlone && { remote: { stream, specs: backedUpStreams } }),
       }),
-      ...streamRoutes({ ...storage, embedded }),
-      ...memberRoutes(storage.member),
+      ...streamRoutes({ stream, embedded, ...(copies && { copies }) }),
+      ...memberRoutes(member),
     };
     const admin = await openAdminServer({ folder: settings.data, routes, log });
     closers.add('admin socket', () => admin.close());
@@ -349,6 +370,44 @@ async function openAdmin({ settings, log, clock, closers }: RoomBase, storage: S
     log.warn({ err: error, part: 'admin' }, 'Operator commands cannot reach this service');
     return undefined;
   }
+}
+
+/** Operator commands that need the rooms. */
+function addAdminRoutes(
+  admin: Awaited<ReturnType<typeof openAdmin>>,
+  parts: {
+    readonly base: RoomBase;
+    readonly storage: Storage;
+    readonly host: RunningHost;
+    readonly rooms: Rooms;
+    readonly api: Awaited<ReturnType<typeof openApi>>;
+  },
+): void {
+  const { host, rooms, api } = parts;
+  const { settings, clock, random, log, metrics } = parts.base;
+  const { people, members, leaks, lastUsed } = api.identity;
+  const { readings, refusedReadings, sources } = rooms.intake;
+  const { evaluator } = rooms.alerting;
+  admin?.add(identityRoutes({ host, people, members, leaks, publicUrl: api.http.baseUrl }));
+  admin?.add(
+    collectorRoutes({
+      host,
+      clock,
+      random,
+      settings,
+      lastUsed,
+      readings,
+      sources,
+      refusedReadings,
+    }),
+  );
+  admin?.add(transitionRoutes(host));
+  admin?.add(restoredRoutes(host));
+  admin?.add(bounceRoutes({ host, log, metrics }));
+  admin?.add(snapshotRoutes(rooms.snapshots));
+  admin?.add(projectLimitRoutes({ host, evaluator, limitUse: rooms.limitUse }));
+  const projects = () => host.projects();
+  admin?.add(recordingRoutes({ stream: parts.storage.stream, clock, projects }));
 }
 
 async function startHost(
@@ -388,18 +447,15 @@ function countHost({ metrics }: RoomBase, host: RunningHost): void {
   });
 }
 
-type ApiOptions = RoomBase &
-  Omit<ReturnType<typeof openRooms>, 'start'> &
-  Pick<
-    Storage,
-    'history' | 'secrets' | 'deriveKey' | 'onceStore' | 'controlPath' | 'member' | 'ownership'
-  > &
-  ProjectBounds & {
-    readonly host: RunningHost;
-    readonly address: ServiceAddress;
-    readonly origin: () => string;
-    readonly openMetrics: ReturnType<typeof metricsListener>;
-  };
+interface ApiParts {
+  readonly base: RoomBase;
+  readonly storage: Storage;
+  readonly bounds: ProjectBounds;
+  readonly host: RunningHost;
+  readonly address: ServiceAddress;
+  readonly rooms: Rooms;
+  readonly openMetrics: ReturnType<typeof metricsListener>;
+}
 
 /** Opens the listener of the service's own metrics, at most once. */
 function metricsListener(base: RoomBase): () => Promise<MetricsServer | undefined> {
@@ -416,46 +472,41 @@ function metricsListener(base: RoomBase): () => Promise<MetricsServer | undefine
 }
 
 /** The API, and the listener of the service's own metrics. */
-async function openApi(options: ApiOptions) {
-  const { closers, settings, origin } = options;
-  const { addIdentityRoutes, tokens, ...identity } = await openIdentity(options);
-  const metricsServer = await options.openMetrics();
-  const exporter = new Exporter(options);
+async function openApi(parts: ApiParts) {
+  const { base, storage, host, rooms, address } = parts;
+  const { settings, clock, random, log, metrics, health, closers } = base;
+  const { history, controlPath } = storage;
+  const { origin } = address;
+  const { datacenters } = rooms.vms;
+  const { evaluator } = rooms.alerting;
+  const { addIdentityRoutes, ...identity } = await openIdentity({ base, storage, host, origin });
+  const metricsServer = await parts.openMetrics();
+  const exporter = new Exporter({ host, history, controlPath, datacenters, evaluator, clock, log });
   closers.add('exports', () => exporter.close());
-  const { projectCreation } = settings;
-  const serviceInfo = serviceInfoOf(settings);
-  const parts = { ...options, ...identity, projectCreation, serviceInfo };
-  const keylessCi = openCi({ ...options, tokens, publicUrl: origin });
-  const { addRecipientRoutes, destinations } = options.delivery.openDestinations({
+  const { addRecipientRoutes, ...delivery } = rooms.delivery.openDestinations({
     origin,
     mail: identity.mail,
   });
-  const anonymousLimits = createAnonymousLimits(options);
-  const positions = createPositions({
-    ...options,
-    samples: options.evaluator.stored,
-    key: options.deriveKey(SEQUENCE_PURPOSE),
-  });
-  const alertingRules = createAlertingRules(options);
-  const { pending: pendingAlerts } = alertingRules;
+  const alertingRules = createAlertingRules({ host, evaluator });
   const rpc = {
-    ...parts,
-    ...keylessCi,
-    destinations,
-    anonymousLimits,
-    positions,
-    ...openQueries({ ...options, pendingAlerts }),
-    ruleReplays: openRuleReplays(options),
-    recordBrokenBody: countBrokenBodies(options.metrics),
+    ...rpcParts(parts, identity),
+    ...delivery,
+    ...openQueries({ base, storage, host, pendingAlerts: alertingRules.pending }),
   };
-  const dashboard = openDashboard({ ...options, ...identity });
+  const dashboard = openDashboard({ base, identity, origin });
   const http = await openHttpServer({
-    ...options,
+    settings,
+    log,
+    health,
+    metrics,
+    clock,
+    random,
+    address,
     isReader: createReaderCheck(rpc),
     readGate: createReadGate(rpc),
     hasMetrics: settings.metricsOnApi,
     addRoutes: async (app: FastifyInstance) => {
-      await addIdentityRoutes(app, anonymousLimits);
+      await addIdentityRoutes(app, rpc.anonymousLimits);
       await addRecipientRoutes(app);
       await dashboard.addDashboardRoutes(app);
       addFastWriteSamples(app, rpc);
@@ -466,11 +517,48 @@ async function openApi(options: ApiOptions) {
     },
   });
   closers.add('http', () => http.close());
+  return { http, metricsUrl: metricsServer?.url, dashboardFault: dashboard.fault, identity };
+}
+
+type Identity = Omit<Awaited<ReturnType<typeof openIdentity>>, 'addIdentityRoutes'>;
+
+/** Everything that handlers of the API take from the rooms, as one flat list. */
+function rpcParts(
+  { base, storage, bounds, host, rooms, address }: ApiParts,
+  { tokens, ...identity }: Identity,
+) {
+  const { settings, clock, random, log, metrics, health } = base;
+  const { deriveKey } = storage;
+  const { origin } = address;
+  const { evaluator } = rooms.alerting;
   return {
-    http,
-    metricsUrl: metricsServer?.url,
-    dashboardFault: dashboard.fault,
+    clock,
+    random,
+    log,
+    metrics,
+    health,
+    secrets: storage.secrets,
+    ...bounds,
+    ...rooms.vms,
+    ...rooms.intake,
+    ...rooms.alerting,
     ...identity,
+    ...openCi({ base, storage, host, tokens, publicUrl: origin }),
+    host,
+    limitUse: rooms.limitUse,
+    projectCreation: settings.projectCreation,
+    serviceInfo: serviceInfoOf(settings),
+    anonymousLimits: createAnonymousLimits({ clock, metrics }),
+    positions: createPositions({
+      host,
+      samples: evaluator.stored,
+      clock,
+      gate: bounds.gate,
+      random,
+      key: deriveKey(SEQUENCE_PURPOSE),
+    }),
+    ruleReplays: openRuleReplays({ base, storage }),
+    recordBrokenBody: countBrokenBodies(metrics),
   };
 }
 

@@ -7,24 +7,28 @@ import {
   PROJECTION_SCHEMA,
   takeControlSnapshot,
 } from '../../sqlite/platform/backup/control-snapshot.ts';
-import type { RoomBase } from '../platform/room-base.ts';
-import type { Storage } from './storage.ts';
+import type { RoomBase, Storage } from '../platform/room-base.ts';
 
-export interface SnapshotOptions
-  extends Pick<RoomBase, 'clock' | 'random' | 'log' | 'metrics'>,
-    Pick<Storage, 'stream' | 'ownership' | 'controlPath'> {
+export interface SnapshotParts {
+  readonly base: RoomBase;
+  readonly storage: Storage;
   readonly host: Pick<Host, 'appliedSequence'>;
-  readonly node: string;
 }
 
-export function openSnapshots(options: SnapshotOptions): { keeper: SnapshotKeeper; part: Part } {
-  const { host, clock, controlPath, log, metrics } = options;
+export function openSnapshots(parts: SnapshotParts): { keeper: SnapshotKeeper; part: Part } {
+  const { host } = parts;
+  const { clock, random, log, metrics } = parts.base;
+  const { stream, ownership, controlPath, member } = parts.storage;
   const failures = metrics.counter(
     'svc_snapshot_failures_total',
     'Snapshots for joining members that could not be written',
   );
   const keeper = new SnapshotKeeper({
-    ...options,
+    stream,
+    clock,
+    random,
+    ownership,
+    node: member.node,
     source: {
       schema: PROJECTION_SCHEMA,
       take: (signal) => takeControlSnapshot({ controlPath, clock, signal }),

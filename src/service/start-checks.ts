@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import { assertSealedUnder } from '../../sqlite/platform/secrets/secret-store.ts';
+import { assertSealedUnder } from '../../sqlite/platform/secrets/secret-file.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import { readClientSecret } from '../identity/open-sign-in.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
@@ -54,13 +54,13 @@ function assertKeyOpens(settings: Settings, random: Random): void {
 /** Binds each address for a moment; another program may still take it afterwards. */
 async function assertAddressesFree(settings: Settings): Promise<void> {
   const { listen, metricsListen, metricsListenGiven } = settings;
-  const asked: [string, ListenAddress][] = [['SVC_LISTEN', listen]];
+  const requested: [string, ListenAddress][] = [['SVC_LISTEN', listen]];
   // The default address may be taken; the service then starts without that listener.
   if (metricsListen !== null && metricsListenGiven)
-    asked.push(['SVC_METRICS_LISTEN', metricsListen]);
+    requested.push(['SVC_METRICS_LISTEN', metricsListen]);
   const bound: Server[] = [];
   try {
-    for (const [name, address] of asked) {
+    for (const [name, address] of requested) {
       const server = createServer();
       await listenOn(name, address, async () => {
         server.listen({ ...address });

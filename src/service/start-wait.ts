@@ -9,8 +9,8 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { pause } from '../../streams/platform/pause.ts';
+import { withoutLogins } from '../../streams/platform/redacted-url.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import { withoutLogins } from '../../streams/platform/shown-url.ts';
 import { StreamUnavailable } from '../../streams/platform/stream.ts';
 import { refusalBody } from '../platform/errors.ts';
 import { faulty, publicReport } from '../platform/health.ts';
@@ -39,9 +39,10 @@ export interface StartWait {
   started(): void;
 }
 
-export interface StartWaitOptions extends RoomBase {
+export interface StartWaitOptions {
+  readonly base: RoomBase;
   /** Aborts on a stop request. Absent: no waiting. */
-  readonly stopped?: AbortSignal;
+  readonly stopped?: AbortSignal | undefined;
   /** Opens the operator's listener, which remains. */
   readonly openMetrics: () => Promise<unknown>;
 }
@@ -65,7 +66,7 @@ class Wait implements StartWait {
   constructor(options: StartWaitOptions, stopped: AbortSignal) {
     this.#options = options;
     this.#stopped = stopped;
-    options.closers.add('probes while waiting', () => this.over());
+    options.base.closers.add('probes while waiting', () => this.over());
   }
 
   async until<T>(act: () => Promise<T>): Promise<T> {
@@ -95,7 +96,7 @@ class Wait implements StartWait {
   }
 
   async #wait(fault: string): Promise<void> {
-    const { clock, log, health } = this.#options;
+    const { clock, log, health } = this.#options.base;
     const isFirst = this.#reason === undefined;
     this.#reason = `Waiting for NATS, retrying every second: ${withoutLogins(fault)}`;
     if (isFirst) {
@@ -115,7 +116,7 @@ class Wait implements StartWait {
 
   /** Not on a free port of the system's choice, which no one could know. */
   async #answerProbes(): Promise<void> {
-    const { settings } = this.#options;
+    const { settings } = this.#options.base;
     const { listen, tlsCertFile: certFile, tlsKeyFile: keyFile } = settings;
     if (listen.port === 0) return;
     const bounds = {
@@ -147,7 +148,7 @@ class Wait implements StartWait {
     const plain = { 'content-type': 'text/plain', 'cache-control': 'no-store' };
     if (ALIVE.includes(path)) return void response.writeHead(200, plain).end('alive\n');
     if (READY.includes(path)) {
-      const report = publicReport(this.#options.health.report());
+      const report = publicReport(this.#options.base.health.report());
       const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
       return void response.writeHead(503, headers).end(JSON.stringify(report));
     }

@@ -23,41 +23,33 @@ import { openDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { type FolderLock, lockFolder } from '../../sqlite/platform/lock-file.ts';
 import { openOnceStore } from '../../sqlite/platform/once-store.ts';
+import { openSecretStore } from '../../sqlite/platform/secrets/local-secrets.ts';
+import { keyIdOf } from '../../sqlite/platform/secrets/seal.ts';
 import { assertSharedKey, sealedSpec } from '../../sqlite/platform/secrets/sealed-stream.ts';
-import {
-  keyIdOf,
-  openSecretStore,
-  type SecretStore,
-} from '../../sqlite/platform/secrets/secret-store.ts';
 import { openSharedSecrets } from '../../sqlite/platform/secrets/shared-secrets.ts';
 import { HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
-import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
-import type { Clock } from '../../streams/platform/clock.ts';
+import { openHistory } from '../../sqlite/telemetry/history/store/store.ts';
 import { eventsStream } from '../../streams/platform/commit/events.ts';
 import type { JetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
 import { onceSpec, openStreamOnceStore } from '../../streams/platform/jetstream/once-store.ts';
-import type { StreamCopies } from '../../streams/platform/jetstream/stream-copies.ts';
-import {
-  joinCluster,
-  type Membership,
-  type MembershipOptions,
-  type Ownership,
-} from '../../streams/platform/membership/membership.ts';
+import { joinCluster, type MembershipOptions } from '../../streams/platform/membership/member.ts';
+import type { Membership } from '../../streams/platform/membership/membership.ts';
 import { clusterSpec } from '../../streams/platform/membership/roster.ts';
 import { soleMember } from '../../streams/platform/membership/sole-member.ts';
 import type { OnceStore } from '../../streams/platform/once-store.ts';
-import { type Random, systemRandom, ulid } from '../../streams/platform/random.ts';
+import { systemRandom, ulid } from '../../streams/platform/random.ts';
 import { snapshotsStream } from '../../streams/platform/snapshots.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { assertNoUnfinishedRestore } from '../admin/backup/restore.ts';
 import type { Closers } from '../platform/closers.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
-import type { Log } from '../platform/log.ts';
 import { deriveKey, findMasterKey, loadMasterKey } from '../platform/master-key.ts';
+import type { RoomBase, Storage } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { programVersion } from '../platform/version.ts';
 import { reportHistoryGap } from '../telemetry/history-gap.ts';
 import { joinFromSnapshot } from './joining.ts';
+import type { ServicePorts } from './running-service.ts';
 import { assertStartable, SECRETS_FILE } from './start-checks.ts';
 import type { StartWait } from './start-wait.ts';
 
@@ -69,38 +61,12 @@ function fileOf(folder: string, stream: string): string {
   return join(folder, stream === SAMPLES_STREAM ? 'samples.db' : 'events.db');
 }
 
-export interface StorageOptions {
-  readonly settings: Settings;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly closers: Closers;
-  /** A stream of the caller, which replaces the one in the settings; the caller keeps it. */
-  readonly stream?: Stream;
-  /** Artificial time of each embedded disk write, ms: for measurements. */
-  readonly fsyncDelayMs?: number;
+export interface StorageParts {
+  readonly base: Omit<RoomBase, 'health' | 'metrics'>;
+  /** A stream of the caller, which keeps it, and artificial times. */
+  readonly ports: Pick<ServicePorts, 'stream' | 'fsyncDelayMs'>;
   /** Waits for a stream that is not there yet. */
   readonly wait: Pick<StartWait, 'until' | 'over'>;
-}
-
-export interface Storage {
-  readonly stream: Stream;
-  /** Copies of the streams on NATS; absent: embedded, or a stream of the caller. */
-  readonly copies?: StreamCopies;
-  /** This process's membership among those that share the stream. */
-  readonly member: Membership;
-  /** Ownership of projects, for parts that need nothing else of the membership. */
-  readonly ownership: Ownership;
-  readonly store: InstanceStore;
-  readonly secrets: SecretStore;
-  /** A key of 32 bytes for one purpose, from the master key. */
-  readonly deriveKey: (purpose: string) => Uint8Array;
-  /** Name of the master key. */
-  readonly keyId: string;
-  readonly history: History;
-  readonly onceStore: OnceStore;
-  /** The projection's file, for threads that read it themselves. */
-  readonly controlPath: string;
 }
 
 /**
@@ -108,34 +74,34 @@ export interface Storage {
  * anything is made or written. Throws `DataFolderUnusable` with the file that cannot be used, and
  * the faults of its parts.
  */
-export async function openStorage(options: StorageOptions): Promise<Storage> {
-  const { settings, clock, closers } = options;
+export async function openStorage(parts: StorageParts): Promise<Storage> {
+  const { settings, clock, random, log, closers } = parts.base;
   const folder = settings.data;
   const lock = await using(folder, () => lockFolder(folder));
   closers.add('folder lock', () => lock.release());
   assertNoUnfinishedRestore(folder);
-  await assertStartable(settings, options.random);
+  await assertStartable(settings, random);
   const path = join(folder, 'control.db');
-  const { stream, copies } = await openComparedStream(options, path);
-  const member = await openMembership(options, stream, lock);
+  const { stream, copies } = await openComparedStream(parts, path);
+  const member = await openMembership(parts, stream, lock);
   closers.add('membership', () => member.leave());
   const { secrets, deriveOwn, keyId } = await using(join(folder, SECRETS_FILE), () =>
-    openSecrets(options, stream),
+    openSecrets(parts, stream),
   );
   closers.add('secrets', () => secrets.close());
-  if (isShared(options)) {
-    await using(path, () => joinFromSnapshot({ stream, controlPath: path, log: options.log }));
+  if (isShared(parts)) {
+    await using(path, () => joinFromSnapshot({ stream, controlPath: path, log }));
   }
   const store = await using(path, () => openProjection(path, closers));
   const samples = await using(fileOf(folder, SAMPLES_STREAM), () => stream.ensure(samplesSpec));
   await using(fileOf(folder, deliveriesSpec.name), () => stream.ensure(deliveriesSpec));
-  const onceStore = await openOnce(options, stream);
+  const onceStore = await openOnce(parts, stream);
   const history = await using(join(folder, HISTORY_FILE), () =>
     openHistory({ folder, clock, logIdentity: samples.identity }),
   );
   closers.add('history', () => history.close());
-  await reportHistoryGap({ history, stream, samples, nowMs: clock.now() }, options.log);
-  await options.wait.over();
+  await reportHistoryGap({ history, stream, samples, nowMs: clock.now() }, log);
+  await parts.wait.over();
   const opened = { stream, store, secrets, keyId, history, onceStore, controlPath: path };
   const asMember = { member, ownership: member, ...(copies && { copies }) };
   return { ...opened, ...asMember, deriveKey: deriveOwn };
@@ -143,19 +109,20 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
 
 /** The stream. A shared one is compared with the requirements before anything is made on it. */
 async function openComparedStream(
-  options: StorageOptions,
+  parts: StorageParts,
   controlPath: string,
 ): Promise<Pick<Storage, 'stream' | 'copies'>> {
-  const { settings, wait } = options;
-  const stream: OnServers = options.stream ?? (await wait.until(() => openStream(options)));
-  if (!options.stream) options.closers.add('stream', () => stream.close());
-  if (!isShared(options)) return { stream };
+  const { base, ports, wait } = parts;
+  const { settings, random, closers } = base;
+  const stream: OnServers = ports.stream ?? (await wait.until(() => openStream(parts)));
+  if (!ports.stream) closers.add('stream', () => stream.close());
+  if (!isShared(parts)) return { stream };
   const { copies } = stream;
   const where = placeOf(settings);
   const events = await wait.until(() => stream.compare(eventsStream()));
   const specs = [samplesSpec, deliveriesSpec, onceSpec, sealedSpec, snapshotsStream(), clusterSpec];
   for (const spec of specs) await stream.compare(spec);
-  await assertSharedKey({ ...options, stream, where, masterKey: findMasterKey(keyFile(settings)) });
+  await assertSharedKey({ stream, where, random, masterKey: findMasterKey(keyFile(settings)) });
   const bound = await using(controlPath, () => boundStream(controlPath));
   if (bound !== undefined) assertMadeFrom(bound, events?.identity);
   return { stream, ...(copies && { copies }) };
@@ -163,14 +130,15 @@ async function openComparedStream(
 
 /** Joins the processes that share the stream; a single member on an embedded one. */
 async function openMembership(
-  { settings, stream: shared, clock, log, wait }: StorageOptions,
+  parts: StorageParts,
   stream: Stream,
   lock: FolderLock,
 ): Promise<Membership> {
+  const { clock, log } = parts.base;
   // Not the randomness port: services that get one seed are still two.
   const node = `node-${ulid(clock.now(), systemRandom)}`;
-  if (!isShared({ settings, ...(shared && { stream: shared }) })) return soleMember(node);
-  const options: MembershipOptions = {
+  if (!isShared(parts)) return soleMember(node);
+  const member: MembershipOptions = {
     stream,
     clock,
     self: {
@@ -183,7 +151,7 @@ async function openMembership(
     },
     onLost: (error) => log.debug({ err: error, part: 'membership' }, 'The roster cannot be read'),
   };
-  return wait.until(() => joinCluster(options));
+  return parts.wait.until(() => joinCluster(member));
 }
 
 /** Location of the streams, for messages. */
@@ -195,8 +163,8 @@ function placeOf({ natsUrl }: Settings): string {
  * True if several processes could reach it; for an embedded one the data folder's lock excludes all
  * but one.
  */
-function isShared({ settings, stream }: Pick<StorageOptions, 'settings' | 'stream'>): boolean {
-  return settings.natsUrl !== null || stream !== undefined;
+function isShared({ base, ports }: StorageParts): boolean {
+  return base.settings.natsUrl !== null || ports.stream !== undefined;
 }
 
 /** The result of `use`; faults of files and databases name the path. */
@@ -215,9 +183,9 @@ function openProjection(path: string, closers: Closers): InstanceStore {
 }
 
 /** Nodes that share a stream share the claims on it; a single node has a file for them. */
-async function openOnce(options: StorageOptions, stream: Stream): Promise<OnceStore> {
-  const { settings, clock, closers } = options;
-  if (isShared(options)) return openStreamOnceStore({ stream, clock });
+async function openOnce(parts: StorageParts, stream: Stream): Promise<OnceStore> {
+  const { settings, clock, closers } = parts.base;
+  if (isShared(parts)) return openStreamOnceStore({ stream, clock });
   const path = join(settings.data, 'claims.db');
   const store = await using(path, () => openOnceStore({ path, clock }));
   closers.add('once-store', () => store.close());
@@ -225,8 +193,8 @@ async function openOnce(options: StorageOptions, stream: Stream): Promise<OnceSt
 }
 
 /** Nodes that share a stream share the sealed values on it; a single node has its file. */
-async function openSecrets(options: StorageOptions, stream: Stream) {
-  const { settings, clock, random, log } = options;
+async function openSecrets(parts: StorageParts, stream: Stream) {
+  const { settings, clock, random, log } = parts.base;
   const key = keyFile(settings);
   const path = key.storePath;
   const masterKey = loadMasterKey({ ...key, random, log });
@@ -235,7 +203,7 @@ async function openSecrets(options: StorageOptions, stream: Stream) {
       { err: error, part: 'secrets' },
       'Secrets that were not kept, shared or deleted as required',
     );
-  const secrets = isShared(options)
+  const secrets = isShared(parts)
     ? await openSharedSecrets({
         path,
         masterKey,
@@ -258,8 +226,9 @@ function keyFile({ data, masterKeyFile: file, masterKeyFileGiven: mustExist }: S
 /** A stream that may be on servers. */
 type OnServers = Stream & Partial<Pick<JetStream, 'copies'>>;
 
-async function openStream(options: StorageOptions): Promise<OnServers> {
-  const { settings, clock, random, fsyncDelayMs } = options;
+async function openStream({ base, ports }: StorageParts): Promise<OnServers> {
+  const { settings, clock, random } = base;
+  const { fsyncDelayMs } = ports;
   if (settings.natsUrl) {
     // The NATS client takes memory and startup time, so it is loaded only if NATS is used.
     const { openNats } = await import('../platform/nats.ts');

@@ -8,22 +8,20 @@ import { RefusedReadings } from '../../actors/telemetry/ingest/refused-readings.
 import { PartitionWriter } from '../../actors/telemetry/sample-log.ts';
 import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { VmRegistry } from '../../actors/vms/vm-directory.ts';
-import type { History } from '../../sqlite/telemetry/history/store/store.ts';
-import type { Stream } from '../../streams/platform/stream.ts';
-import type { RoomBase } from '../platform/room-base.ts';
+import type { RoomBase, Storage } from '../platform/room-base.ts';
 
-export interface IngestOptions extends Pick<RoomBase, 'clock' | 'metrics' | 'closers'> {
-  readonly stream: Stream;
-  readonly history: History;
-  readonly registry: VmRegistry;
-  readonly datacenters: Datacenters;
+export interface IngestParts {
+  readonly base: RoomBase;
+  readonly storage: Pick<Storage, 'stream' | 'history'>;
+  readonly vms: { readonly registry: VmRegistry; readonly datacenters: Datacenters };
   readonly projectLimits: ProjectLimitsReader;
-  readonly ingestRates: IngestRates;
+  readonly rates: IngestRates;
 }
 
-export function openIngest(options: IngestOptions) {
-  const { clock, stream, history, registry, datacenters, closers, metrics } = options;
-  const { projectLimits, ingestRates: rates } = options;
+export function openIngest({ base, storage, vms, projectLimits, rates }: IngestParts) {
+  const { clock, closers, metrics } = base;
+  const { stream, history } = storage;
+  const { registry, datacenters } = vms;
   history.boundProjects(projectLimits);
   const writer = new PartitionWriter({ stream, clock });
   closers.add('sample writer', () => writer.settled());
@@ -59,7 +57,7 @@ export function openIngest(options: IngestOptions) {
     clock,
     onLeftOut: (reason, count) => leftOut.inc({ reason }, count),
   });
-  const ingest = refusedReadings.noting(readings.noting(plain));
+  const ingest = refusedReadings.recording(readings.recording(plain));
   const { sources } = registry;
   return { ingest, ingestLimits, clocks, readings, refusedReadings, sources };
 }

@@ -15,13 +15,8 @@ export {
   MalformedRecording,
   parseRecording,
 } from '../../streams/alerting/recording.ts';
-export {
-  type CsvOptions,
-  parseCsv,
-  type Recording,
-  readRecording,
-  UnreadableRecording,
-} from '../replay/recordings.ts';
+export { type CsvOptions, parseCsv, UnreadableRecording } from '../replay/csv.ts';
+export { type Recording, readRecording } from '../replay/recordings.ts';
 export { type ReplayOptions, type ReplayResult, replayRecording } from '../replay/replay.ts';
 export type { ReplayedDelivery, ReplayedIncident } from '../replay/replayed.ts';
 export { reportDifference, reportText } from '../replay/report.ts';

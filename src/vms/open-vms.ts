@@ -7,17 +7,15 @@ import { Datacenters } from '../../actors/vms/datacenters.ts';
 import { createEnrolments, type Enrolments } from '../../actors/vms/enrolments.ts';
 import { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import type { NewestReport } from '../../actors/vms/vm-sources.ts';
-import type { History } from '../../sqlite/telemetry/history/store/store.ts';
-import type { Membership } from '../../streams/platform/membership/membership.ts';
 import { EXPANDED_SERIES } from '../../streams/telemetry/metrics/catalogue.ts';
 import type { LatestRow } from '../../streams/telemetry/samples/columns.ts';
 import { hashKey, mintSecret, parseSecret } from '../platform/keys.ts';
-import type { LostWork, RoomBase } from '../platform/room-base.ts';
+import type { LostWork, RoomBase, Storage } from '../platform/room-base.ts';
 
-export interface VmsOptions extends Pick<RoomBase, 'settings' | 'clock' | 'random' | 'metrics'> {
+export interface VmsParts {
+  readonly base: RoomBase;
+  readonly storage: Pick<Storage, 'member' | 'history'>;
   readonly host: Host;
-  readonly member: Pick<Membership, 'owns' | 'heardElsewhere' | 'isAlone'>;
-  readonly history: Pick<History, 'newest'>;
   readonly projectLimits: ProjectLimitsReader;
   readonly lost: LostWork;
 }
@@ -27,8 +25,9 @@ const DATACENTER_CHECK_MS = 5_000;
 /** A data center is silent after this many sampling intervals without a row. */
 const SILENT_INTERVALS = 3;
 
-export function openVms(options: VmsOptions) {
-  const { settings, host, clock, member, projectLimits: limits, lost } = options;
+export function openVms({ base, storage, host, projectLimits: limits, lost }: VmsParts) {
+  const { settings, clock, random } = base;
+  const { member, history } = storage;
   const datacenters = new Datacenters({
     host,
     clock,
@@ -38,16 +37,21 @@ export function openVms(options: VmsOptions) {
     ownership: member,
     heardElsewhere: () => member.heardElsewhere(),
   });
-  addDatacenterGauges(options, datacenters);
+  addDatacenterGauges(base, datacenters);
   const registry = new VmRegistry({
     host,
     clock,
     datacenter: settings.datacenter,
     limits,
-    newest: (project, vm) => newestReport(options.history.newest(project, vm)),
+    newest: (project, vm) => newestReport(history.newest(project, vm)),
     ...(!member.isAlone && { machine: hostname() }),
   });
-  const enrolments = openEnrolments({ ...options, datacenters: settings.expandedDatacenters });
+  const enrolments = openEnrolments({
+    host,
+    clock,
+    random,
+    datacenters: settings.expandedDatacenters,
+  });
   const watch: Part = {
     name: 'datacenters',
     run: (signal) => datacenters.run([settings.datacenter], DATACENTER_CHECK_MS, signal),
@@ -111,7 +115,7 @@ export function addDatacenterGauges(
 /** @param options `datacenters`: those with expanded monitoring */
 export function openEnrolments(
   options: Pick<RoomBase, 'clock' | 'random'> & {
-    readonly host: Pick<Host, 'submit' | 'findInstance'>;
+    readonly host: Pick<Host, 'submit' | 'findInstance' | 'view' | 'onApplied'>;
     readonly datacenters: readonly string[];
   },
 ): Enrolments {

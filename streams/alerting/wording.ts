@@ -1,4 +1,5 @@
-/** Quantities, times and conditions, in words for messages. */
+/** Times and conditions, in words for messages. */
+import { exactQuantity } from './quantity.ts';
 
 /** Relation of a value to a threshold in words, by operator. */
 export const OPERATOR_WORDS: Readonly<Record<string, string>> = {
@@ -25,41 +26,7 @@ export function condition(rule: Condition): string {
   const { metricId, operator, threshold, sustainedSeconds, unit } = rule;
   const lasting = sustainedSeconds === 0 ? '' : ` for ${duration(sustainedSeconds)}`;
   const words = OPERATOR_WORDS[operator] ?? operator;
-  return `${metricId} ${words} ${quantity(threshold, unit)}${lasting}`;
-}
-
-/** A value with its unit, with six significant digits. */
-export function quantity(value: number, unit: string): string {
-  switch (unit) {
-    case 'percent':
-      return `${digits(value)} %`;
-    case 'bytes':
-      return bytes(value);
-    case 'bytes_per_second':
-      return `${bytes(value)}/s`;
-    case 'operations_per_second':
-      return `${digits(value)}/s`;
-    case 'seconds':
-      return `${digits(value)} s`;
-    default:
-      return digits(value);
-  }
-}
-
-const BINARY_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;
-
-function bytes(value: number): string {
-  let scaled = value;
-  let power = 0;
-  while (Math.abs(scaled) >= 1024 && power < BINARY_UNITS.length - 1) {
-    scaled /= 1024;
-    power++;
-  }
-  return `${digits(scaled)} ${BINARY_UNITS[power]}`;
-}
-
-function digits(value: number): string {
-  return String(Number(value.toPrecision(6)));
+  return `${metricId} ${words} ${exactQuantity(threshold, unit)}${lasting}`;
 }
 
 const MINUTE = 60;
@@ -88,12 +55,23 @@ export function utcTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
+/** Joiners of Persian, Indic scripts and emoji, and the choice of an emoji's picture. */
+const JOINERS = '\u200c\u200d\ufe00-\ufe0f';
+const INVISIBLE = new RegExp(`[[\\p{C}\\p{Z}]--[${JOINERS}]]+`, 'gv');
+const LEADING_JOINERS = new RegExp(`^[${JOINERS}]+`, 'u');
+
 /**
  * A text on one line, without invisible characters, so that it may be used in a header or a title.
+ * Joiners between letters stay: without them, a word of Persian or an emoji falls apart.
  */
 export function oneLine(text: string): string {
+  return text.toWellFormed().replaceAll(INVISIBLE, ' ').trim().replace(LEADING_JOINERS, '').trim();
+}
+
+/** The lines of a text, each on its own by the rule of `oneLine`. Empty lines at the ends go. */
+export function linesOf(text: string): string[] {
   return text
-    .toWellFormed()
-    .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
-    .trim();
+    .trim()
+    .split(/\r\n?|\n/)
+    .map(oneLine);
 }

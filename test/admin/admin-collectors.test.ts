@@ -49,8 +49,8 @@ async function reachOfTwoProjects(
     const request = { ...about, vmNames: ['vm-other'] };
     found[`retire ${project}`] = (await program.call(RETIRE, request, key)).status;
   }
-  const asked = await program.call(LIST, { projectName: 'projects/shop' }, key);
-  found['list shop'] = asked.status;
+  const requested = await program.call(LIST, { projectName: 'projects/shop' }, key);
+  found['list shop'] = requested.status;
   return found;
 }
 
@@ -87,8 +87,9 @@ t.test(
       '--days',
       '2',
     );
-    const demoKey = bound.stdout.trim().split('\n').at(-1) ?? '';
-    t.match(bound.stdout, /key \w+ of the collector of DC-3, for project demo, valid until 20/);
+    t.match(bound.stdout, /^svc_col_\S+\n$/, 'the secret is alone on standard output');
+    t.match(bound.text, /key \S+ of the collector of DC-3, for project demo, valid until 20\S+:\n/);
+    const demoKey = bound.stdout.trim();
 
     t.match(await writeAs(program, key, 'demo', ['vm-a']), {
       status: 200,

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -29,11 +30,11 @@ t.test('a project is created with its owner, who signs in by a link, once', asyn
 
   const printed = await admin('login-link', 'ann@x.org');
   t.match(
-    printed.stdout,
-    /^sign-in link for ann@x\.org; it works once, until \S+, and cannot be shown/,
+    printed.stderr,
+    /^sign-in link for ann@x\.org; it works once, until \S+, and cannot be shown again:\n$/,
   );
-  const link = printed.stdout.trim().split('\n').at(-1) ?? '';
-  t.match(link, /^https:\/\/svc\.example\/auth\/link#svc_link_/);
+  t.match(printed.stdout, /^https:\/\/svc\.example\/auth\/link#svc_link_\S+\n$/, 'the link alone');
+  const link = printed.stdout.trim();
   const session = await use(link);
   t.equal(session.person, ann);
   t.equal(await outcomeOf(() => use(link)), 'CREDENTIAL_REVOKED');
@@ -73,18 +74,19 @@ t.test('an invitation of the operator creates an owner', async (t) => {
   const { world, admin, asJson, use } = await startAdmin(t);
   await admin('project', 'create', 'web', '--owner', 'ann@x.org');
   const printed = await admin('invite', 'projects/web', 'bob@x.org', '--role', 'OWNER');
-  t.match(printed.stdout, /^invitation for bob@x\.org, as OWNER of web; it works once, until/);
-  const { person } = await use(printed.stdout.trim().split('\n').at(-1) ?? '');
+  t.match(printed.stderr, /^invitation for bob@x\.org, as OWNER of web; it works once, until/);
+  t.match(printed.stdout, /^https:\/\/\S+\n$/, 'the link alone');
+  const { person } = await use(printed.stdout.trim());
   t.equal(world.people.personByEmail('bob@x.org'), person);
   t.match(await asJson('project', 'list'), [
     { project: 'web', displayName: 'web', members: 2, owners: ['ann@x.org', 'bob'] },
   ]);
   t.match((await admin('project', 'list')).stdout, /^project +name +members +owners +made$/m);
   const known = await admin('invite', 'web', 'cy@x.org', '--role', 'VIEWER');
-  t.notMatch(known.stdout, /known here/);
+  t.notMatch(known.stderr, /known here/);
   await world.person('cy@x.org');
   t.match(await admin('invite', 'web', 'cy@x.org', '--role', 'VIEWER'), {
-    stdout: /known here: signs in first, "svc admin login-link cy@x\.org"/,
+    stderr: /known here: signs in first, "svc admin login-link cy@x\.org"/,
   });
   t.match(await admin('invite', 'none', 'bob@x.org', '--role', 'OWNER'), {
     code: 1,
@@ -127,6 +129,10 @@ t.test('people are listed, locked out, readmitted, and signed out', async (t) =>
   await world.signedIn(ann);
   const ended = await admin('sessions', 'end', `people/${ann}`);
   t.match(ended, { code: 0, stdout: /is signed out; 2 sessions ended$/m });
+  t.match(await admin('people', 'unlink', 'ann@x.org'), {
+    code: 0,
+    stdout: /: 0 accounts unlinked; the next sign-in with a verified address links one again$/m,
+  });
   const reasons = world.host
     .view(SYSTEM_PROJECT)
     .transitions({ limit: 100, machine: 'session' })
@@ -249,8 +255,8 @@ t.test('a command repeated under the same request id gets the same answer', asyn
     const { id, first, again } = await twice(...words);
     t.match(JSON.parse(first.stdout), { secretAvailable: true, link: /^https:/ });
     t.equal(again.code, 1);
-    const { link: _, secretAvailable: __, ...shown } = JSON.parse(first.stdout);
-    t.same(JSON.parse(again.stdout), { ...shown, link: '', secretAvailable: false });
+    const { link: _, secretAvailable: __, ...displayed } = JSON.parse(first.stdout);
+    t.same(JSON.parse(again.stdout), { ...displayed, link: '', secretAvailable: false });
     t.match(
       again.stderr,
       /The secret was in an earlier response and cannot be shown again\..*another/s,
@@ -322,8 +328,8 @@ t.test('changes outside of projects are in the audit that the operator reads', a
 
 t.test('an unanswered command is reported with the request id for its resend', async (t) => {
   const folder = dataFolder(t);
-  const cut = createServer((asked, response) => {
-    asked.resume();
+  const cut = createServer((requested, response) => {
+    requested.resume();
     response.writeHead(200).write('{"progress":1}\n', () => response.destroy());
   });
   cut.listen(join(folder, 'admin.sock'));
@@ -422,3 +428,21 @@ t.test(
     t.equal((await withInput('a b', 'leaked')).code, 2);
   },
 );
+
+t.test('HOOK-26: svc admin bounce reads a returned mail for a pipe', async (t) => {
+  const { withInput } = await startAdmin(t);
+  const postfix = readFileSync(new URL('../support/bounces/postfix.eml', import.meta.url), 'utf8');
+  const outcome = async (mail: string) => {
+    const { code, stdout } = await withInput(mail, 'bounce');
+    t.equal(code, 0, 'the mail server keeps no mail that the service has read');
+    return stdout;
+  };
+  t.match(await outcome(postfix), /^Ignored: the mail was no notification of this service$/m);
+  t.match(
+    await outcome(postfix.replace('Status: 5.1.1', 'Status: 5.7.1')),
+    /not about the address/,
+  );
+  t.match(await outcome('Subject: Out of office\n\nI am away'), /^Ignored: the mail reports no/);
+  const away = await svc(['admin', 'bounce', '--data', dataFolder(t)], {}, postfix);
+  t.equal(away.code, 75, 'EX_TEMPFAIL: the mail server tries again');
+});

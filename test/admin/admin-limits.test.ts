@@ -10,13 +10,13 @@ t.test('the operator lists and sets a project’s limits, and retires a VM', asy
   const folder = dataFolder(t);
   const service = await startService(t, folder);
   const admin = (...words: string[]) => runInProcess(['admin', ...words, '--data', folder]);
-  const shown = await admin('limits', 'show', 'demo');
-  t.equal(shown.code, 0, shown.text);
-  t.match(shown.stdout, /^rules +0 +20$/m);
-  t.match(shown.stdout, /^destinations +0 +5$/m);
-  t.match(shown.stdout, /^instances +0 +10000$/m);
-  t.match(shown.stdout, /^vms +0 +10000$/m);
-  t.notMatch(shown.stdout, / - /, 'the use of each limit is known');
+  const displayed = await admin('limits', 'show', 'demo');
+  t.equal(displayed.code, 0, displayed.text);
+  t.match(displayed.stdout, /^rules +0 +20$/m);
+  t.match(displayed.stdout, /^destinations +0 +5$/m);
+  t.match(displayed.stdout, /^instances +0 +10000$/m);
+  t.match(displayed.stdout, /^vms +0 +10000$/m);
+  t.notMatch(displayed.stdout, / - /, 'the use of each limit is known');
 
   t.match((await admin('limits', 'set', 'demo', '--rules', '30')).stdout, /^rules +0 +30$/m);
   const set = await admin('limits', 'set', 'projects/demo', '--instances', '7', '--json');

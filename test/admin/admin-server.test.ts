@@ -13,13 +13,13 @@ t.test('requests on the socket are bounded, and must be JSON objects', async (t)
   const post = (body: string) =>
     new Promise<number | undefined>((resolve, reject) => {
       const path = '/v1/projects/list';
-      const asked = request({ socketPath: join(folder, 'admin.sock'), path, method: 'POST' });
-      asked.on('response', (response) => {
+      const requested = request({ socketPath: join(folder, 'admin.sock'), path, method: 'POST' });
+      requested.on('response', (response) => {
         response.resume();
         resolve(response.statusCode);
       });
-      asked.on('error', reject);
-      asked.end(body);
+      requested.on('error', reject);
+      requested.end(body);
     });
   t.equal(await post(''), 200);
   t.equal(await post('{}'), 200);

@@ -121,12 +121,12 @@ t.test('copies are polled every 10 s, and the last state outlives a lost answer'
   const health = createHealth({ clock, log: silentLog });
   const closers = new Closers(silentLog);
   const answers = [[stream('EVENTS', 3, 1)], undefined, [stream('EVENTS', 3, 3)]];
-  let asked = 0;
+  let requested = 0;
   watchCopies(
     { clock, metrics, health, closers },
     {
       async describe() {
-        const answer = answers[asked++];
+        const answer = answers[requested++];
         if (answer === undefined) throw new Error('no answer');
         return answer;
       },
@@ -140,13 +140,13 @@ t.test('copies are polled every 10 s, and the last state outlives a lost answer'
   t.match(await metrics.text(), /svc_stream_bytes\{stream="EVENTS"\} 1000\n/);
   await clock.advance(10_000);
   await turn();
-  t.same([asked, state()], [2, 'degraded']);
+  t.same([requested, state()], [2, 'degraded']);
   await clock.advance(10_000);
   await turn();
-  t.same([asked, state()], [3, 'ready']);
+  t.same([requested, state()], [3, 'ready']);
   await closers.closeAll();
   await clock.advance(60_000);
-  t.equal(asked, 3);
+  t.equal(requested, 3);
   health.close();
   metrics.close();
 });

@@ -158,10 +158,10 @@ t.test(
     const snoozed = walked('alertInstance').edges.filter(({ from }) => isIn(from.value, 'snoozed'));
     const notifying = snoozed.filter(({ effects }) => notified(effects).length > 0);
     t.same([...typesOf(notifying)].sort(), ['recovered', 'unsnoozed', SNOOZE_END]);
-    const asked = taken(edgesOf('alertInstance', 'snoozed'));
-    t.ok(asked.length > 100);
+    const requested = taken(edgesOf('alertInstance', 'snoozed'));
+    t.ok(requested.length > 100);
     t.same(
-      brief(asked.filter(({ effects }) => notified(effects).length > 0)),
+      brief(requested.filter(({ effects }) => notified(effects).length > 0)),
       [],
       'its beginning does not notify either',
     );

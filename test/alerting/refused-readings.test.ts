@@ -20,7 +20,7 @@ async function openWorld(test: Parameters<typeof openAlertingWorld>[0]) {
     clock: world.clock,
     onLeftOut: (reason, count) => void leftOut.push(`${reason} ${count}`),
   });
-  const ingest = refused.noting(world.ingest);
+  const ingest = refused.recording(world.ingest);
   world.run((signal) => noticeRefusedReadings({ ...world, refused }, signal));
   const write = (change: Partial<WriteRequest> = {}) =>
     ingest.write({

@@ -198,8 +198,8 @@ t.test('outages and retired VMs of a live log replay unchanged', async (t) => {
 t.test('an invalid replay input is reported with its position', async (t) => {
   const options = { vm: 'vm-1', name: 'a.csv' };
   t.throws(() => parseCsv('when,cpu\n1,2', options), /a\.csv: .*time column/);
-  t.throws(() => parseCsv('time,cpu\nnoon,2', options), /a\.csv, line 2: "noon"/);
-  t.throws(() => parseCsv('time,cpu\n1,much', options), /a\.csv, line 2: "much" of cpu/);
+  t.throws(() => parseCsv('time,cpu\nnoon,2', options), /a\.csv, line 2, column 1: "noon"/);
+  t.throws(() => parseCsv('time,cpu\n1,much', options), /a\.csv, line 2, column 2: "much" of cpu/);
   t.throws(() => readRecording('/no/such/file'), UnreadableRecording);
   t.throws(() => rules({ ...cpuRule, treshold: 5 }), /Rule 1: .*treshold/);
   t.throws(() => rules({ ...cpuRule, metricId: 'nothing' }), UnusableRules);
@@ -222,11 +222,13 @@ t.test('API-43: a CSV with a reserved column is rejected with the nearest name',
     'near.csv': 'time,vm,svc_vm_cpu_second_total\n1,a,2\n',
     'derived.csv': 'time,vm,svc_vm_running\n1,a,1\n',
     'own.csv': `time,vm,own,${CPU}\n1,a,1,2\n`,
+    'huge.csv': `time,vm,own,svc_vm_memory_free_bytes\n1,a,1e300,1e308\n`,
   });
   const read = (name: string) => () => readRecording(join(folder, name));
   t.throws(read('near.csv'), /column svc_vm_cpu_second_total.*svc_vm_cpu_seconds_total\?/);
   t.throws(read('derived.csv'), /column svc_vm_running: .*field state/);
   t.match(read('own.csv')(), { kind: 'rows' });
+  t.throws(read('huge.csv'), /column svc_vm_memory_free_bytes: 1e\+308\. .*2\^64/);
   t.end();
 });
 

@@ -222,10 +222,10 @@ t.test('API-34: deliveries are filtered by state, event and time', async (t) => 
     by,
     decide(draft) {
       const { at } = draft;
-      const shown = { urlDigest: '', host: '', lastFour: '', urlId: null, secretId: null };
+      const displayed = { urlDigest: '', host: '', lastFour: '', urlId: null, secretId: null };
       for (const id of ['dst_1', 'dst_2']) {
         const of = { at, project: 'demo', kind: 'webhook', displayName: id } as const;
-        draft.start('destination', id, { ...of, ...shown });
+        draft.start('destination', id, { ...of, ...displayed });
       }
     },
   });

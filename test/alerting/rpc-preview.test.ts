@@ -333,9 +333,19 @@ t.test('more samples than a thread can evaluate are rejected before any is read'
   t.match(answer, {
     status: 400,
     reason: 'TOO_MANY_POINTS',
-    body: { message: /500 VMs .* shorter history/ },
-    metadata: { points: '10080000', limit: '10000000' },
+    body: { message: /500 VMs .* at most 600000 seconds \(166 hours\) .* at most 496 VMs/ },
+    metadata: {
+      points: '10080000',
+      limit: '10000000',
+      historySecondsMax: '600000',
+      vmsMax: '496',
+    },
   });
+  const narrowed = await preview(world, {}, { historySeconds: 600_000 });
+  t.equal(narrowed.status, 200, 'the suggested history is accepted');
+  const chosen = fleet.slice(0, 496).map((row) => `projects/demo/vms/${row?.vm}`);
+  const fewer = { allVms: false, vmNames: chosen };
+  t.equal((await preview(world, fewer, { historySeconds: 604_800 })).status, 200, 'and the VMs');
   t.match(await preview(world), { status: 200, body: { evaluatedSamples: '500' } });
 });
 
@@ -350,15 +360,15 @@ t.test('previews are limited like queries: 10 s each, and the same number at onc
   await world.write(rows(0, 0, () => 10));
   // Bodies of 128 calls of one caller may be in flight.
   const keys = [world.keys.read, world.keys.write];
-  const asked = Array.from({ length: 270 }, (_, i) => preview(world, {}, {}, keys[i % 2]));
-  t.match(await Promise.race(asked), { status: 429, reason: 'TOO_MANY_REQUESTS' });
+  const requested = Array.from({ length: 270 }, (_, i) => preview(world, {}, {}, keys[i % 2]));
+  t.match(await Promise.race(requested), { status: 429, reason: 'TOO_MANY_REQUESTS' });
   while (signals.length < 8) await nextTurn();
   await nextTurn();
   t.equal(signals.length, 8);
   await world.clock.advance(10_000);
   // Some may get the slots of calls that time out, at the last moment of their wait.
   await world.clock.advance(10_000);
-  const answers = await Promise.all(asked);
+  const answers = await Promise.all(requested);
   const timedOut = answers.filter(({ reason }) => reason === 'QUERY_TIMEOUT');
   t.ok(timedOut.length >= 8);
   t.equal(timedOut.length, signals.length, 'all running calls');

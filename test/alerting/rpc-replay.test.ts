@@ -16,7 +16,8 @@ import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import { ReadCancelled } from '../../sqlite/telemetry/history/history-error.ts';
 import { HistoryView } from '../../sqlite/telemetry/history/store/history-view.ts';
-import { createContents, limitsOf, renderers } from '../../src/delivery/notify/notifier.ts';
+import { createContents } from '../../src/delivery/notify/contents.ts';
+import { limitsOf, renderers } from '../../src/delivery/notify/kinds.ts';
 import { type RuleReplayRequest, replayRule } from '../../src/replay/rule-replay.ts';
 import { withQueryDeadline } from '../../src/telemetry/query/threads/query-threads.ts';
 import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
@@ -338,7 +339,7 @@ t.test(
     const world = await startRpcWorld(t);
     await world.write(stored(world, 3600, (ago) => (ago < 1800 ? 95 : 10)));
     const destinationNames = [await webhook(world)];
-    const [shown, hidden, viewer] = await Promise.all([
+    const [displayed, hidden, viewer] = await Promise.all([
       replay(world, { destinationNames }),
       replay(world, { destinationNames }, {}, world.keys.read),
       world.call(
@@ -347,7 +348,7 @@ t.test(
         await signedIn(world, 'VIEWER'),
       ),
     ]);
-    const [firing] = shown.body.notifications;
+    const [firing] = displayed.body.notifications;
     t.match(firing, {
       event: 'FIRING',
       destinationName: destinationNames[0],
@@ -357,8 +358,8 @@ t.test(
     });
     t.match(JSON.parse(firing.body), { type: 'incident.firing', data: { vmName: vmName('vm-1') } });
     t.notOk('recipient' in firing, 'a webhook has none');
-    t.equal(shown.body.notifications.length, 3, 'the firing and two reminders');
-    const without = shown.body.notifications.map((one: object) => {
+    t.equal(displayed.body.notifications.length, 3, 'the firing and two reminders');
+    const without = displayed.body.notifications.map((one: object) => {
       const { destinationName, destinationDisplayName, body, ...rest } = one as Notification;
       return rest;
     });
@@ -414,7 +415,7 @@ t.test('API-37: each mail recipient is notified as the recheck allows', async (t
     one.body?.split('\n')[0],
   ]);
   t.same(seen.sort(), [
-    ['ada@example.com', 'SENT', '', 'Firing: CPU on vm-1'],
+    ['ada@example.com', 'SENT', '', 'Firing: vm-1: CPU'],
     ['bob@example.com', 'SUPPRESSED', 'RECIPIENT_NOT_VERIFIED', undefined],
     ['cy@example.com', 'SUPPRESSED', 'RECIPIENT_UNSUBSCRIBED', undefined],
     ['dan@example.com', 'SUPPRESSED', 'RECIPIENT_REMOVED', undefined],
@@ -520,13 +521,13 @@ t.test('API-37: a replay ends after 10 seconds or with its caller', async (t) =>
   await world.write([row(world, 'vm-1', 10)]);
   // Bodies of 128 calls of one caller may be in flight, as for previews.
   const keys = [world.keys.read, world.keys.write];
-  const asked = Array.from({ length: 270 }, (_, i) => replay(world, {}, {}, keys[i % 2]));
-  t.match(await Promise.race(asked), { status: 429, reason: 'TOO_MANY_REQUESTS' });
+  const requested = Array.from({ length: 270 }, (_, i) => replay(world, {}, {}, keys[i % 2]));
+  t.match(await Promise.race(requested), { status: 429, reason: 'TOO_MANY_REQUESTS' });
   while (signals.length < 8) await nextTurn();
   await world.clock.advance(10_000);
   // Some may get the slots of calls that time out, at the last moment of their wait.
   await world.clock.advance(10_000);
-  const answers = await Promise.all(asked);
+  const answers = await Promise.all(requested);
   const timedOut = answers.filter(({ reason }) => reason === 'QUERY_TIMEOUT');
   t.ok(timedOut.length >= 8);
   t.equal(timedOut.length, signals.length, 'all running calls');

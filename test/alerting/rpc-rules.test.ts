@@ -132,7 +132,7 @@ const badSaves: readonly BadSave[] = [
     name: 'a threshold of NaN',
     request: save({}, { threshold: 'NaN' }),
     field: 'spec.threshold',
-    message: /NaN; it must be a finite number/,
+    message: /NaN; it must be a number from -2\^64 to 2\^64/,
   },
   {
     name: 'an infinite threshold',
@@ -304,11 +304,11 @@ t.test('API-02, ERR-08: a rule not applied within 500 ms is PENDING', async (t) 
   const world = await startRpcWorld(t);
   world.stopRules();
   const request = save();
-  const asked = world.call('SaveAlertRule', request);
+  const requested = world.call('SaveAlertRule', request);
   await committed(world, 'alertRule', request.id);
   await world.clock.advance(499);
   await world.clock.advance(1);
-  t.match((await asked).body, { version: '1', appliedVersion: '0', syncStatus: 'PENDING' });
+  t.match((await requested).body, { version: '1', appliedVersion: '0', syncStatus: 'PENDING' });
 });
 
 async function committed(world: RpcWorld, machine: MachineName, instance: string): Promise<void> {

@@ -8,11 +8,11 @@ import { randomUUID } from 'node:crypto';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import {
   type Arena,
+  displayed,
   getRequest,
   inParallel,
   rpcRequest,
   sendPatiently,
-  shown,
   sourceOf,
 } from './arena.ts';
 import { problemOf } from './judge.ts';
@@ -137,7 +137,7 @@ async function attemptCutOff(
     why: why ?? accepted,
     isLimited: answer.status === 429,
     request: request.path,
-    answer: shown(answer),
+    answer: displayed(answer),
   });
 }
 

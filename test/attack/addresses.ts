@@ -186,10 +186,10 @@ async function makeRoom(arena: Arena): Promise<void> {
 /** A permitted endpoint that redirects every request to a forbidden one. */
 async function tryRedirects(arena: Arena, undo: Undo, { port }: Canaries): Promise<void> {
   const server = createHttpServer((request, response) => {
-    const asked = new URL(request.url ?? '/', 'http://x');
+    const requested = new URL(request.url ?? '/', 'http://x');
     request.resume();
-    response.writeHead(Number(asked.searchParams.get('status')), {
-      location: asked.searchParams.get('to') ?? '',
+    response.writeHead(Number(requested.searchParams.get('status')), {
+      location: requested.searchParams.get('to') ?? '',
     });
     response.end();
   });
@@ -219,10 +219,10 @@ async function untilAttempted(arena: Arena): Promise<void> {
   const api = new Api(target);
   const endMs = performance.now() + ATTEMPTS_MS;
   while (performance.now() < endMs) {
-    const asked = { projectName: attacker.project, pageSize: 1000 };
+    const requested = { projectName: attacker.project, pageSize: 1000 };
     const { deliveries } = await api.call(
       'monitoring.v1.AlertService/ListDeliveries',
-      asked,
+      requested,
       attacker.credentials.readKey,
     );
     const waiting = (deliveries as { state: string; attempts: unknown[] }[]).filter(

@@ -109,10 +109,10 @@ export async function attempt(
   const sent = sentText(request);
   const isLimited = answer.status === 429;
   const why = problemOf(answer, sent, arena.forbidden) ?? (isLimited ? undefined : judge(answer));
-  arena.tally.record({ name, why, isLimited, request: sent, answer: shown(answer) });
+  arena.tally.record({ name, why, isLimited, request: sent, answer: displayed(answer) });
   return answer;
 }
 
-export function shown({ status, text, failure }: WireAnswer): string {
+export function displayed({ status, text, failure }: WireAnswer): string {
   return `${failure ?? status} ${text}`;
 }

@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Policy_Access } from '../../src/gen/svc/options/v1/policy_pb.ts';
-import { type Arena, getRequest, inParallel, rpcRequest, shown } from './arena.ts';
+import { type Arena, displayed, getRequest, inParallel, rpcRequest } from './arena.ts';
 import { problemOf, reasonOf, sentText } from './judge.ts';
 import { pause } from './neighbour.ts';
 import { type AttackedMethod, methods, requestOf } from './requests.ts';
@@ -151,7 +151,7 @@ function recordRefusal({ tally }: Arena, name: string, answer: WireAnswer): void
     /"limit":"changesPerSecond"/.test(answer.text) &&
     Number(answer.headers.get('retry-after')) > 0;
   const why = isDocumented ? undefined : 'it is not rejected as documented';
-  tally.record({ name, why, isLimited, answer: shown(answer) });
+  tally.record({ name, why, isLimited, answer: displayed(answer) });
 }
 
 /** During the flood, another project changes a rule, and the owner revokes a key of this one. */
@@ -161,7 +161,7 @@ async function tryOthers(arena: Arena): Promise<void> {
   tally.record({
     name: 'another project changes something',
     why: other.status === 200 ? undefined : 'it is rejected because of its neighbour',
-    answer: shown(other),
+    answer: displayed(other),
   });
   const revoke = { name: attacker.names.Key, reason: 'leaked', requestId: randomUUID() };
   const { owner, readKey } = attacker.credentials;
@@ -171,7 +171,7 @@ async function tryOthers(arena: Arena): Promise<void> {
   tally.record({
     name: 'the owner of the flooded project revokes a key',
     why: revoked.status === 200 && after.status === 401 ? undefined : 'the key is not revoked',
-    answer: `${shown(revoked)} then ${after.status}`,
+    answer: `${displayed(revoked)} then ${after.status}`,
   });
 }
 
@@ -191,7 +191,7 @@ export async function tryKind(arena: Arena, method: AttackedMethod): Promise<str
   await inParallel(Array.from({ length: CALLS_OF_A_KIND }), WIDTH, async () => {
     const request = rpcRequest(arena, method.path, requestOf(method, attacker), credential);
     const answer = await target.wire.send(request);
-    const outcome = answer.status === 200 ? 'answered' : (reasonOf(answer) ?? shown(answer));
+    const outcome = answer.status === 200 ? 'answered' : (reasonOf(answer) ?? displayed(answer));
     reasons.set(outcome, (reasons.get(outcome) ?? 0) + 1);
     // Data that the project's own owner may read is not a leak.
     problem ??= problemOf(answer, sentText(request), arena.forbidden);

@@ -39,22 +39,22 @@ export async function measureDelays(
 ): Promise<Delays> {
   await flood(onceOver());
   for (let i = 0; i < WARM_UP_REQUESTS; i++) await ask();
-  const quiet = await askedSteadily(ask, everyMs, (sent) => sent >= quietCount);
+  const quiet = await requestedSteadily(ask, everyMs, (sent) => sent >= quietCount);
   const endMs = performance.now() + floodMs;
   const isOver = () => performance.now() >= endMs;
   const flooding = flood(isOver);
-  const beside = await askedSteadily(ask, everyMs, isOver);
+  const beside = await requestedSteadily(ask, everyMs, isOver);
   await flooding;
   return { quiet, beside };
 }
 
 /** Returns true from the second call on. */
 function onceOver(): () => boolean {
-  let asked = 0;
-  return () => asked++ > 0;
+  let requested = 0;
+  return () => requested++ > 0;
 }
 
-async function askedSteadily(
+async function requestedSteadily(
   ask: () => Promise<WireAnswer>,
   everyMs: number,
   isOver: (sent: number) => boolean,
@@ -86,8 +86,8 @@ export function delayProblem({ quiet, beside }: Delays, sliceMs: number): string
 }
 
 /** The times as text. */
-export function shownDelays({ quiet, beside }: Delays): string {
-  const shown = (timed: readonly Timed[]) =>
+export function displayedDelays({ quiet, beside }: Delays): string {
+  const displayed = (timed: readonly Timed[]) =>
     `p50 ${percentile(timed, 0.5).toFixed(1)} ms, p99 ${percentile(timed, 0.99).toFixed(1)} ms of ${timed.length}`;
-  return `quiet ${shown(quiet)}; beside ${shown(beside)}`;
+  return `quiet ${displayed(quiet)}; beside ${displayed(beside)}`;
 }

@@ -3,7 +3,7 @@
  * every answer is one that the service defines; no secret and no word of another tenant appears in
  * an answer or in the log; memory is flat after warm-up.
  */
-import { type Arena, inParallel, shown, sourceOf } from './arena.ts';
+import { type Arena, displayed, inParallel, sourceOf } from './arena.ts';
 import { type Corpus, draftOf } from './corpus.ts';
 import { forbiddenIn, problemOf } from './judge.ts';
 import { memoryVerdict, type Reading } from './memory.ts';
@@ -100,7 +100,7 @@ async function fuzzOnce(
     name: `request ${number}`,
     why,
     isLimited: status === 429,
-    ...(why !== undefined && { request: sent, answer: shown(answer) }),
+    ...(why !== undefined && { request: sent, answer: displayed(answer) }),
   });
 }
 

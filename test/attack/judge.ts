@@ -119,11 +119,11 @@ export function forbiddenIn(text: string, sent: string, forbidden: Forbidden): s
   for (const foreign of forbidden.texts) {
     if (text.includes(foreign) && !sent.includes(foreign)) return `another tenant's: ${foreign}`;
   }
-  const asked = sent.toLowerCase();
+  const requested = sent.toLowerCase();
   const known = forbidden.texts.map((each) => each.toLowerCase());
   for (const [found] of text.matchAll(CANARY)) {
     const canary = found.toLowerCase();
-    if (known.some((each) => each.includes(canary)) && !asked.includes(canary)) {
+    if (known.some((each) => each.includes(canary)) && !requested.includes(canary)) {
       return `a canary of another tenant: ${found}`;
     }
   }

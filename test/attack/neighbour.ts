@@ -3,7 +3,7 @@
  * address of its own. The attack may only affect its times.
  */
 import { randomUUID } from 'node:crypto';
-import { type Arena, getRequest, rpcRequest, shown } from './arena.ts';
+import { type Arena, displayed, getRequest, rpcRequest } from './arena.ts';
 import type { WireAnswer, WireRequest } from './wire.ts';
 
 const MONITORING = '/svc.monitoring.v1.MonitoringService/';
@@ -51,19 +51,19 @@ export async function neighbourTurn(
       isLimited: answer.status === 429,
       why: answer.failure ?? judge(answer),
       request: request.path,
-      answer: shown(answer),
+      answer: displayed(answer),
     });
   }
   await pause(20);
   return times;
 }
 
-interface Asked {
+interface Requested {
   readonly request: WireRequest;
   readonly judge: (answer: WireAnswer) => string | undefined;
 }
 
-function requestsOf(arena: Arena, vm: string, value: number): Asked[] {
+function requestsOf(arena: Arena, vm: string, value: number): Requested[] {
   const { project, credentials, id } = arena.victim;
   const { collectorKey, readKey } = credentials;
   const values = [{ series: 'svc_vm_memory_used_bytes', value }];

@@ -9,7 +9,7 @@ import { Dice } from '../simulation/dice.ts';
 import { startCanaries } from './addresses.ts';
 import { attempt } from './arena.ts';
 import { draftOf, kindsFor } from './corpus.ts';
-import { delayProblem, measureDelays, shownDelays } from './delays.ts';
+import { delayProblem, displayedDelays, measureDelays } from './delays.ts';
 import { cutOff } from './fuzz.ts';
 import { type Forbidden, problemOf } from './judge.ts';
 import { memoryVerdict } from './memory.ts';
@@ -219,7 +219,7 @@ t.test('a server that lets a flood delay other projects is found', async (t) => 
   };
   const last = await delaysOf(false);
   t.match(delayProblem(last, 0), /p99 beside the flood is \d+ ms/);
-  t.match(shownDelays(last), /^quiet p50 .* of 5; beside p50 /);
+  t.match(displayedDelays(last), /^quiet p50 .* of 5; beside p50 /);
   const first = await delaysOf(true);
   t.equal(delayProblem(first, 5 * FLOOD_MS), undefined, 'a server that reserves room passes');
 });

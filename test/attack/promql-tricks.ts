@@ -7,7 +7,7 @@
 import type { Tenant } from './tenants.ts';
 import type { Header } from './wire.ts';
 
-export interface PromqlAsked {
+export interface PromqlRequested {
   readonly method: string;
   readonly path: string;
   /** Form-encoded body. */
@@ -77,25 +77,25 @@ function trickyExpressions(victim: Tenant): string[] {
 }
 
 /** Requests below the attacker's own project, with every parameter that could name another. */
-export function promqlRequests(attacker: Tenant, victim: Tenant): PromqlAsked[] {
+export function promqlRequests(attacker: Tenant, victim: Tenant): PromqlRequested[] {
   const base = `/v1/monitoring/projects/${attacker.id}/promql/api/v1/`;
   const now = Math.floor(Date.now() / 1000);
   const range = `start=${now - 600}&end=${now}&step=60`;
-  const asked: PromqlAsked[] = [];
+  const requested: PromqlRequested[] = [];
   for (const expression of trickyExpressions(victim)) {
     const text = encodeURIComponent(expression);
-    asked.push({ method: 'GET', path: `${base}query?query=${text}` });
-    asked.push({ method: 'POST', path: `${base}query`, form: `query=${text}` });
-    asked.push({ method: 'POST', path: `${base}query_range`, form: `query=${text}&${range}` });
-    asked.push({ method: 'GET', path: `${base}series?match[]=${text}&${range}` });
-    asked.push({ method: 'GET', path: `${base}labels?match[]=${text}` });
-    asked.push({ method: 'POST', path: `${base}series`, form: `match[]=${text}&match[]=up` });
-    asked.push({ method: 'GET', path: `${base}query_exemplars?query=${text}&${range}` });
+    requested.push({ method: 'GET', path: `${base}query?query=${text}` });
+    requested.push({ method: 'POST', path: `${base}query`, form: `query=${text}` });
+    requested.push({ method: 'POST', path: `${base}query_range`, form: `query=${text}&${range}` });
+    requested.push({ method: 'GET', path: `${base}series?match[]=${text}&${range}` });
+    requested.push({ method: 'GET', path: `${base}labels?match[]=${text}` });
+    requested.push({ method: 'POST', path: `${base}series`, form: `match[]=${text}&match[]=up` });
+    requested.push({ method: 'GET', path: `${base}query_exemplars?query=${text}&${range}` });
   }
   const labels = ['project', 'vm', 'vm_name', '__name__', `${victim.canary}_label`, 'tenant_id'];
   for (const label of labels) {
-    asked.push({ method: 'GET', path: `${base}label/${label}/values` });
-    asked.push({
+    requested.push({ method: 'GET', path: `${base}label/${label}/values` });
+    requested.push({
       method: 'GET',
       path: `${base}label/${label}/values?match[]={project="${victim.id}"}`,
     });
@@ -109,14 +109,14 @@ export function promqlRequests(attacker: Tenant, victim: Tenant): PromqlAsked[] 
     `&query[]=${theirs}`,
     `&db=${victim.id}`,
   ]) {
-    asked.push({ method: 'GET', path: `${base}query?${own}${more}` });
-    asked.push({ method: 'POST', path: `${base}query?query=${theirs}`, form: `${own}${more}` });
+    requested.push({ method: 'GET', path: `${base}query?${own}${more}` });
+    requested.push({ method: 'POST', path: `${base}query?query=${theirs}`, form: `${own}${more}` });
   }
   for (const header of FOREIGN_HEADERS(victim)) {
-    asked.push({ method: 'GET', path: `${base}query?query=${theirs}`, headers: [header] });
-    asked.push({ method: 'GET', path: `${base}label/project/values`, headers: [header] });
+    requested.push({ method: 'GET', path: `${base}query?query=${theirs}`, headers: [header] });
+    requested.push({ method: 'GET', path: `${base}label/project/values`, headers: [header] });
   }
-  return asked;
+  return requested;
 }
 
 /** Headers by which other products choose the tenant. */

@@ -6,11 +6,11 @@
 import {
   type Arena,
   attempt,
+  displayed,
   getRequest,
   inParallel,
   rpcRequest,
   sendPatiently,
-  shown,
   sourceOf,
 } from './arena.ts';
 import { cutOff } from './fuzz.ts';
@@ -101,7 +101,7 @@ export async function tryNames(arena: Arena, one: NameTry, number: number): Prom
       why,
       isLimited,
       request: sentText(request),
-      answer: shown(answer),
+      answer: displayed(answer),
     });
     return answer;
   };
@@ -160,12 +160,12 @@ function tricksOf(theirs: string, own: string): string[] {
 }
 
 /** The distinguishing part of a rejection, without the requested name and the request's id. */
-function faceOf(answer: WireAnswer, asked: string, { id }: Tenant): string {
+function faceOf(answer: WireAnswer, requested: string, { id }: Tenant): string {
   const { status, text } = answer;
-  const parts = [asked, ...asked.split('/').slice(-1), id, sibling(id)].sort(
+  const parts = [requested, ...requested.split('/').slice(-1), id, sibling(id)].sort(
     (a, b) => b.length - a.length,
   );
-  const blank = parts.reduce((shown, part) => shown.replaceAll(part, '<name>'), text);
+  const blank = parts.reduce((displayed, part) => displayed.replaceAll(part, '<name>'), text);
   return `${status} ${reasonOf(answer)} ${blank.replaceAll(/"(value|correlation)":"[^"]*",?/g, '')}`;
 }
 
@@ -208,7 +208,7 @@ async function tryPromql(arena: Arena): Promise<void> {
   const { attacker, victim } = arena;
   const kinds = ['readKey', 'ciToken'] as const;
   const tries = kinds.flatMap((kind) =>
-    promqlRequests(attacker, victim).map((asked) => ({ kind, ...asked })),
+    promqlRequests(attacker, victim).map((requested) => ({ kind, ...requested })),
   );
   await inParallel(tries, WIDTH, async ({ kind, method, path, form, headers }, number) => {
     const all: Header[] = [...attacker.credentials[kind], ...(headers ?? [])];

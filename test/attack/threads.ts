@@ -6,8 +6,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { SLICE_MS } from '../../src/telemetry/query/threads/limits.ts';
-import { type Arena, getRequest, rpcRequest, shown } from './arena.ts';
-import { delayProblem, measureDelays, shownDelays } from './delays.ts';
+import { type Arena, displayed, getRequest, rpcRequest } from './arena.ts';
+import { delayProblem, displayedDelays, measureDelays } from './delays.ts';
 import { problemOf, sentText } from './judge.ts';
 import { Api, createTenant, type Tenant } from './tenants.ts';
 import type { WireAnswer, WireRequest } from './wire.ts';
@@ -162,7 +162,7 @@ async function floodBeside(
       isLimited: answer.status === 429,
       why: answeredProblem(answer),
       request: request.path,
-      answer: shown(answer),
+      answer: displayed(answer),
     });
     return answer;
   };
@@ -171,7 +171,7 @@ async function floodBeside(
     (isOver) => hostileFlood(arena, hostile, flood, isOver),
     PACE,
   );
-  tally.figure(`${flood.name}: ${shownDelays(delays)}`);
+  tally.figure(`${flood.name}: ${displayedDelays(delays)}`);
   if (!judgesDelays) return;
   tally.record({ name: `times beside ${flood.name}`, why: delayProblem(delays, SLICE_MS) });
 }
@@ -213,7 +213,13 @@ function tally(
   },
 ): void {
   const { why, isLimited, request, answer } = outcome;
-  arena.tally.record({ name, why, isLimited, request: sentText(request), answer: shown(answer) });
+  arena.tally.record({
+    name,
+    why,
+    isLimited,
+    request: sentText(request),
+    answer: displayed(answer),
+  });
 }
 
 /** A dashboard opens: all its panels send requests at once under one key, and all are answered. */

@@ -189,9 +189,11 @@ t.test(
     closers.add('metrics', () => metrics.close());
     closers.add('health', () => health.close());
     const settings = { auditSink: path, auditSinkRequired: true, data };
-    const parts = { clock, log: silentLog, metrics, health, closers, controlPath: control };
-    t.equal(withAuditExport({ ...parts, host, settings: { ...settings, auditSink: null } }), host);
-    const gated = withAuditExport({ ...parts, host, settings });
+    const base = { settings, clock, log: silentLog, metrics, health, closers };
+    const storage = { controlPath: control };
+    const unset = { ...base, settings: { ...settings, auditSink: null } };
+    t.equal(withAuditExport({ base: unset, storage, host }), host);
+    const gated = withAuditExport({ base, storage, host });
     const change = (by: Actor, { id = by.name, makesCredential = false } = {}) =>
       gated.submit({
         project: 'demo',

@@ -6,7 +6,7 @@ import { exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import t, { type Test } from 'tap';
 import { type AssertionVerifierOptions, createAssertionVerifier } from '../../src/ci/assertions.ts';
 import { issuerKinds } from '../../src/ci/issuer-kinds.ts';
-import { createIssuerKeys } from '../../src/ci/jwks.ts';
+import { IssuerKeys } from '../../src/ci/jwks.ts';
 import { createLog, silentLog } from '../../src/platform/log.ts';
 import type { Issuer } from '../../src/platform/settings/ci-issuers.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
@@ -22,7 +22,7 @@ async function world(t: Test, options: Partial<Pick<Issuer, 'kind'>> = {}) {
   const platform = await startCiIssuer({ now: () => clock.now() });
   t.teardown(() => platform.close());
   const unknown: string[] = [];
-  const keys = createIssuerKeys({
+  const keys = new IssuerKeys({
     name: 'github',
     clock,
     log: silentLog,
@@ -89,8 +89,11 @@ t.test('CI-03: each missing required claim is named', async (t) => {
 t.test('a claim of a wrong type is rejected by its name', async (t) => {
   const { mint, causeOf, platform } = await world(t);
   const cases: readonly (readonly [string, unknown])[] = [
-    ['aud', [AUDIENCE]],
     ['aud', [AUDIENCE, 'https://elsewhere.example']],
+    ['aud', [AUDIENCE, AUDIENCE]],
+    ['aud', [[AUDIENCE]]],
+    ['aud', ['']],
+    ['aud', [null]],
     ['aud', []],
     ['aud', null],
     ['iss', [platform.url]],
@@ -130,6 +133,36 @@ t.test('CI-02: only the exact issuer and the exact audience are accepted', async
   }
   const { message } = await verify(await mint(), `${AUDIENCE}-other`).catch((error) => error);
   t.match(message, /SVC_AUDIENCE/, 'the error names the remedy');
+  t.match(message, `audience "${AUDIENCE}"`, 'and the audience of the token');
+});
+
+t.test('a list with one audience is valid as that audience', async (t) => {
+  const { mint, causeOf } = await world(t);
+  t.equal(await causeOf(await mint({ aud: [AUDIENCE] })), 'holds');
+  t.equal(await causeOf(await mint({ aud: ['https://other.example'] })), 'WRONG_AUDIENCE');
+});
+
+t.test('a wrong issuer is named in the error, as far as it is safe to print', async (t) => {
+  const { mint, platform, verify } = await world(t);
+  const { url } = platform;
+  const messageFor = async (iss: string): Promise<string> => {
+    const { message } = await verify(await mint({ iss })).catch((error) => error);
+    return message;
+  };
+  const own = await messageFor(`${url}/acme`);
+  t.match(own, `issuer is "${url}/acme", not ${url}.`);
+  t.match(own, `SVC_CI_ISSUERS (github-own=github@${url}/acme)`);
+  const other = await messageFor('https://gitlab.example');
+  t.match(other, 'issuer is "https://gitlab.example", not');
+  t.notMatch(other, 'SVC_CI_ISSUERS');
+  const hostile = await messageFor(`${url}/a\n\u001b[31m"b`);
+  t.match(hostile, `"${url}/a??[31m?b"`);
+  t.notMatch(hostile, 'SVC_CI_ISSUERS');
+  t.match(
+    await messageFor('https://user:secret@host.example'),
+    /issuer is "https:\/\/\[redacted\]@/,
+  );
+  t.ok((await messageFor('x'.repeat(900))).length < 400, 'a long one is cut');
 });
 
 t.test('CI-03: a token is valid within its times and 30 seconds of tolerance', async (t) => {
@@ -317,9 +350,9 @@ t.test('a token of 16 KiB is valid, a longer one is rejected unread', async (t) 
 
 t.test('an invalid token causes no request for keys', async (t) => {
   const { platform, clock } = await world(t);
-  let asked = 0;
+  let requested = 0;
   const find = async () => {
-    asked++;
+    requested++;
     return undefined;
   };
   const checked = createAssertionVerifier({
@@ -331,13 +364,13 @@ t.test('an invalid token causes no request for keys', async (t) => {
     const token = await platform.mint({ aud: AUDIENCE, ...change });
     await t.rejects(checked.verify(token, aim), { name: 'Refusal', reason: 'BAD_ASSERTION' });
   }
-  t.equal(asked, 0);
+  t.equal(requested, 0);
 });
 
 t.test('an issuer that is not configured is reported as such', async (t) => {
   const { checked, mint } = await world(t);
-  const asked = checked.verify(await mint(), { issuer: 'gitlab', audience: AUDIENCE });
-  await t.rejects(asked, { name: 'Refusal', reason: 'NOT_READY', message: /SVC_CI_ISSUERS/ });
+  const requested = checked.verify(await mint(), { issuer: 'gitlab', audience: AUDIENCE });
+  await t.rejects(requested, { name: 'Refusal', reason: 'NOT_READY', message: /SVC_CI_ISSUERS/ });
 });
 
 t.test('CI-13: an unknown claim is reported by name, and the token stays valid', async (t) => {

@@ -160,6 +160,35 @@ t.test('null counts as absent only if the platform writes it for absent values',
   t.match(nulls.bound, { build_tag: null, step_key: null });
   t.notOk('cluster_id' in nulls.bound);
   t.equal(read('github', { actor: null }).recorded.actor, null, 'no decision depends on it');
+  t.throws(() => read('github', { environment: null }), { message: /environment is null instead/ });
+});
+
+t.test('GitLab: a pipeline that is defined elsewhere is rejected for that reason', async (t) => {
+  const { refused, warnings } = read('gitlab', { ci_config_ref_uri: null, ci_config_sha: null });
+  t.match(refused, [{ claim: 'ci_config_ref_uri', got: null, why: /defined in the project/ }]);
+  t.same(warnings, [], 'the reason is given once');
+  const { bound } = read('gitlab', { ref_path: null });
+  t.notOk('ref_path' in bound);
+  t.same(read('gitlab', { ref_path: null }).refused, [], 'as from servers that do not send it');
+});
+
+t.test('names of owners and repositories are compared without regard to case', async (t) => {
+  const shared = (owner: string) => `${owner}/shared/.github/workflows/w.yml@refs/heads/main`;
+  const use = (owner: string) => read('github', { job_workflow_ref: shared(owner) });
+  const own = use('Octo-ORG');
+  t.same(own.warnings, []);
+  t.notOk('job_workflow_sha' in own.bound);
+  t.equal(own.bound.job_workflow_ref, shared('Octo-ORG'), 'bound as it was observed');
+  t.match(use('\u212Aocto-org').warnings, [/another owner/]);
+  // The Kelvin sign folds to a K outside ASCII.
+  const kelvin = { repository: 'Kube/app', repository_owner: '\u212Aube' };
+  t.ok(refusedFor('github', kelvin).includes('repository'));
+  const workflow_ref = 'Octo-Org/Octo-Repo/.github/workflows/deploy.yml@refs/heads/main';
+  t.same(refusedFor('github', { workflow_ref, job_workflow_ref: workflow_ref }), []);
+  t.same(refusedFor('github', { repository_owner: 'OCTO-org' }), []);
+  t.same(refusedFor('gitlab', { namespace_path: 'Group' }), []);
+  const ci_config_ref_uri = 'gitlab.example/Group/Project//.gitlab-ci.yml@refs/heads/main';
+  t.same(read('gitlab', { ci_config_ref_uri }).warnings, []);
 });
 
 t.test('Branches of merge queues and pull requests are rejected, pushed or not', async (t) => {

@@ -164,9 +164,9 @@ t.test(
     const submit = (assertion: string) =>
       refusalOf(world.ci.submitProof({ setupId, pairingCode, network: NETWORK, assertion }));
     t.match(await submit(good), replayed, 'a verification does not accept a used one');
-    const shown = world.assertion();
-    t.equal(await submit(shown), undefined);
-    t.match(await exchange(id, shown), replayed, 'nor does an exchange');
+    const displayed = world.assertion();
+    t.equal(await submit(displayed), undefined);
+    t.match(await exchange(id, displayed), replayed, 'nor does an exchange');
   },
 );
 

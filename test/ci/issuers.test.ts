@@ -8,9 +8,9 @@ import t, { type Test } from 'tap';
 import { createAssertionVerifier } from '../../src/ci/assertions.ts';
 import {
   BACKGROUND_RETRY_MS,
-  createIssuerKeys,
   createKeyFetcher,
   FETCH_MS,
+  IssuerKeys,
   RENEW_MS,
   RETRY_PAUSE_MS,
   UNKNOWN_KEY_PAUSE_MS,
@@ -293,7 +293,7 @@ t.test('an unreachable issuer affects only its own tokens', async (t) => {
   ]);
   t.teardown(() => Promise.all([away.close(), here.close()]));
   const keys = (fetchKeys: () => Promise<string>) =>
-    createIssuerKeys({ name: 'one', clock, log: silentLog, fetchKeys });
+    new IssuerKeys({ name: 'one', clock, log: silentLog, fetchKeys });
   const never = () => new Promise<string>(() => {});
   const issuers = createAssertionVerifier({
     clock,
@@ -317,7 +317,7 @@ t.test('keys are replaced: old tokens are valid only while the old key is listed
   const clock = new VirtualClock(START_MS);
   const platform = await startCiIssuer({ now: () => clock.now() });
   t.teardown(() => platform.close());
-  const keys = createIssuerKeys({
+  const keys = new IssuerKeys({
     name: 'github',
     clock,
     log: silentLog,
@@ -345,7 +345,7 @@ t.test('keys are replaced: old tokens are valid only while the old key is listed
 async function running(t: Test) {
   const platform = await startCiIssuer();
   t.teardown(() => platform.close());
-  const keys = createIssuerKeys({
+  const keys = new IssuerKeys({
     name: 'github',
     clock: systemClock,
     log: silentLog,

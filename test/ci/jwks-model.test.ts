@@ -7,13 +7,7 @@
 import fc from 'fast-check';
 import { generateKeyPair } from 'jose';
 import t from 'tap';
-import {
-  createIssuerKeys,
-  FETCH_MS,
-  FRESH_MS,
-  RETRY_PAUSE_MS,
-  STALE_MS,
-} from '../../src/ci/jwks.ts';
+import { FETCH_MS, FRESH_MS, IssuerKeys, RETRY_PAUSE_MS, STALE_MS } from '../../src/ci/jwks.ts';
 import { silentLog } from '../../src/platform/log.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
@@ -133,7 +127,7 @@ async function live(history: readonly Step[]): Promise<void> {
   let answer: Answer = { kind: 'set', entries: [] };
   let underWay: { readonly answer: Answer; readonly atMs: number } | undefined;
   const sentMs: number[] = [];
-  const keys = createIssuerKeys({
+  const keys = new IssuerKeys({
     name: 'github',
     clock,
     log: silentLog,

@@ -7,9 +7,9 @@ import { generateKeyPair } from 'jose';
 import t from 'tap';
 import {
   BACKGROUND_RETRY_MS,
-  createIssuerKeys,
   FETCH_MS,
   FRESH_MS,
+  IssuerKeys,
   RENEW_MS,
   RETRY_PAUSE_MS,
   STALE_MS,
@@ -45,7 +45,7 @@ function world() {
   const log: Log = { ...silentLog, warn: note, info: note };
   const issuer = { answer: setOf('a') as string | Error | 'never', fetches: 0, atOnce: 0, most: 0 };
   const aborted: boolean[] = [];
-  const keys = createIssuerKeys({
+  const keys = new IssuerKeys({
     name: 'github',
     clock,
     log,

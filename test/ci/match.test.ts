@@ -36,16 +36,16 @@ t.test('A change of a name in the platform’s map is a renaming, whatever the n
 });
 
 t.test('CI-12: expected values are shown only if every owner id matches', (t) => {
-  const shown = { ...BOUND, ref: 'refs/heads/x' };
-  const isShown = (ownerClaims: readonly string[], change: ObservedClaims = {}) => {
-    const compared = compareClaims(BOUND, { ...shown, ...change }, owned(ownerClaims));
+  const displayed = { ...BOUND, ref: 'refs/heads/x' };
+  const isDisplayed = (ownerClaims: readonly string[], change: ObservedClaims = {}) => {
+    const compared = compareClaims(BOUND, { ...displayed, ...change }, owned(ownerClaims));
     return !compared.isSame && compared.differences.every((one) => 'expected' in one);
   };
-  t.equal(isShown(OWNER_CLAIMS), true);
-  t.equal(isShown([]), false, 'an empty list of ids proves nothing');
-  t.equal(isShown(OWNER_CLAIMS, { repository_owner_id: '78' }), false);
-  t.equal(isShown(OWNER_CLAIMS, { repository_owner_id: null }), false);
-  t.equal(isShown(['environment']), false, 'an id that is absent on both sides proves nothing');
+  t.equal(isDisplayed(OWNER_CLAIMS), true);
+  t.equal(isDisplayed([]), false, 'an empty list of ids proves nothing');
+  t.equal(isDisplayed(OWNER_CLAIMS, { repository_owner_id: '78' }), false);
+  t.equal(isDisplayed(OWNER_CLAIMS, { repository_owner_id: null }), false);
+  t.equal(isDisplayed(['environment']), false, 'an id that is absent on both sides proves nothing');
   t.equal(
     compareClaims({}, {}, owned(OWNER_CLAIMS)).isSame,
     false,
@@ -102,13 +102,13 @@ t.test(
         ]);
         const approved = ownClaims([...(texts as [string, unknown][]), ['repository_id', '1']]);
         const changed = changes.filter(([name]) => !kept.includes(name));
-        const shown = ownClaims([...Object.entries(approved), ...changed]);
+        const displayed = ownClaims([...Object.entries(approved), ...changed]);
         const isSame = Object.keys(approved).every((name) => {
-          const [wanted, got] = [approved[name], shown[name]];
+          const [wanted, got] = [approved[name], displayed[name]];
           return wanted === null ? got === null || got === undefined : wanted === got;
         });
         if (isSame) same++;
-        return compareClaims(approved, shown, owned(['repository_id'])).isSame === isSame;
+        return compareClaims(approved, displayed, owned(['repository_id'])).isSame === isSame;
       }),
       { numRuns: tries(5_000) },
     );

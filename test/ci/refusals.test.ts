@@ -85,6 +85,23 @@ t.test('A stranger’s garbage does not label the mismatch that follows it', asy
   t.same(note?.codes, { 'BAD_ASSERTION MALFORMED': 2, IDENTITY_MISMATCH: 1 });
 });
 
+t.test('CI-12: a record names the refused runs whose tokens were verified', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const run = (run_id: string) => denied(world, id, { bound: { ref: 'x' }, recorded: { run_id } });
+  await run('1001');
+  t.match(notesOf(world, id), [{ runs: ['1001'] }]);
+  for (let i = 2; i <= 9; i++) await run(`100${i}`);
+  await refusalOf(world.ci.exchange({ project: PROJECT, connection: id, assertion: 'garbage' }));
+  await world.clock.advance(MINUTE_MS);
+  await world.ci.settled();
+  t.same(notesOf(world, id)[1]?.runs, ['1002', '1003', '1004', '1005', '1006'], 'at most five');
+  await refusalOf(world.ci.exchange({ project: PROJECT, connection: id, assertion: 'garbage' }));
+  await world.clock.advance(MINUTE_MS);
+  await world.ci.settled();
+  t.notOk('runs' in (notesOf(world, id)[2] ?? {}), 'what is not verified names no run');
+});
+
 t.test('A mismatch, like an unknown trust, is answered before its record exists', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();

@@ -7,20 +7,20 @@ const MINUTE_MS = 60_000;
 t.test('A reviewer sees a rejected proof without any part of the token', async (t) => {
   const world = await startCiRpcWorld(t);
   const { setupId, pairingCode, verification } = (await world.start()).body;
-  const shown = async () =>
+  const displayed = async () =>
     (await world.ci('GetCiVerification', { name: verification.name })).body as {
       readonly lastRefusal?: object;
       readonly issuerUrl: string;
     };
-  t.notOk('lastRefusal' in (await shown()));
-  t.equal((await shown()).issuerUrl, world.platform.url);
+  t.notOk('lastRefusal' in (await displayed()));
+  t.equal((await displayed()).issuerUrl, world.platform.url);
   const submit = async (claims: object) => {
     const proof = { setupId, pairingCode, assertion: await world.mint({ ...claims }) };
     return world.anonymous('SubmitCiVerification', proof);
   };
   t.match(await submit({ event_name: 'pull_request' }), { status: 403 });
   const refused = { code: 'PULL_REQUEST', refusedUnix: /^\d+$/, claims: ['event_name'] };
-  t.match(await shown(), { state: 'AWAITING_PROOF', lastRefusal: refused });
+  t.match(await displayed(), { state: 'AWAITING_PROOF', lastRefusal: refused });
   await world.clock.advance(MINUTE_MS);
   t.match(await submit({ aud: 'https://elsewhere.example' }), { status: 401 });
   const { body } = await world.ci('ListCiVerifications', { projectName: PROJECT_NAME });

@@ -84,12 +84,12 @@ t.test(
       t.match(whys.get('actor'), /^It may differ from job to job/);
       t.match(whys.get('job_workflow_sha'), / It is bound if the job is in a workflow of another/);
     });
-    const shown = (await ci('GetCiVerification', { name: verification.name })).body;
+    const displayed = (await ci('GetCiVerification', { name: verification.name })).body;
     await t.test('review: each observed claim, with the points to consider', async (t) => {
-      t.match(shown, { state: 'OBSERVED', claims: observed.claims, observedUnix: /^\d+$/ });
-      t.equal(shown.workflowStep, '', 'the code is used up, and so is the step');
-      t.equal(shown.claimsDigest, observed.claimsDigest);
-      t.match(shown.warnings, [/branch is not protected/, /repository is public/]);
+      t.match(displayed, { state: 'OBSERVED', claims: observed.claims, observedUnix: /^\d+$/ });
+      t.equal(displayed.workflowStep, '', 'the code is used up, and so is the step');
+      t.equal(displayed.claimsDigest, observed.claimsDigest);
+      t.match(displayed.warnings, [/branch is not protected/, /repository is public/]);
     });
     const { claimsDigest } = observed;
     const approval = { name: verification.name, capabilities: READ, claimsDigest };
@@ -349,10 +349,11 @@ t.test(
       claims: ['ref'],
       refusals: 1,
     });
-    const { lastRefusalUnix, recentRefusals: shown } = (await world.ci('GetCiConnection', { name }))
-      .body;
-    t.equal(lastRefusalUnix, shown[0].refusedUnix);
-    t.match(shown, [
+    const { lastRefusalUnix, recentRefusals: displayed } = (
+      await world.ci('GetCiConnection', { name })
+    ).body;
+    t.equal(lastRefusalUnix, displayed[0].refusedUnix);
+    t.match(displayed, [
       {
         correlationId: answer.metadata.correlation,
         claims: [{ claim: 'ref', difference: 'DIFFERENT' }],
@@ -370,7 +371,7 @@ t.test(
     });
     const [older] = (await world.ci('GetCiConnection', { name })).body.recentRefusals;
     t.same(older.claims, [{ claim: 'ref', difference: 'DIFFERENCE_UNSPECIFIED' }]);
-    t.notMatch(JSON.stringify(shown), /refs\/heads/, 'values are only in the log of the job');
+    t.notMatch(JSON.stringify(displayed), /refs\/heads/, 'values are only in the log of the job');
   },
 );
 
@@ -430,8 +431,8 @@ t.test('An outage of the issuer fails closed, and nothing is burned', async (t) 
 t.test('Pairing code, assertion and access token are in no file and no log line', async (t) => {
   const world = await startCiRpcWorld(t);
   const { setupId, pairingCode, verification } = (await world.start()).body;
-  const shown = await world.mint();
-  const proof = { setupId, pairingCode, assertion: shown };
+  const displayed = await world.mint();
+  const proof = { setupId, pairingCode, assertion: displayed };
   const { claimsDigest } = (await world.anonymous('SubmitCiVerification', proof)).body;
   const approval = { name: verification.name, capabilities: READ, claimsDigest };
   const { name: trustName } = (await world.ci('ApproveCiVerification', approval)).body;
@@ -446,7 +447,7 @@ t.test('Pairing code, assertion and access token are in no file and no log line'
   const written = files.map(({ name }) => readFileSync(join(folder, name), 'latin1'));
   const all = [...written, ...world.lines].join('\n');
   t.ok(all.includes(setupId), 'stored values are found');
-  const jwts = [shown, given, refused, accessToken].flatMap((jwt) => jwt.split('.').slice(1));
+  const jwts = [displayed, given, refused, accessToken].flatMap((jwt) => jwt.split('.').slice(1));
   const secrets = [pairingCode, pairingCode.split('_')[3], 'svc_garbage', ...jwts];
   for (const secret of secrets) t.notOk(all.includes(secret), `${secret.slice(0, 12)}...`);
 });

@@ -121,8 +121,8 @@ t.test('svc alerts', async (t) => {
     const made = await svc(...low, '--for', '1h', '--all-vms', '--json');
     const rule = made.json.name.split('/').pop();
     const known = async () => (await svc('alerts', 'instances', '--rule', rule)).stdout;
-    const shown = /^Low +One +SUSTAINING .* never fired/m;
-    await until('it sustains', async () => shown.test(await known()) || undefined);
+    const displayed = /^Low +One +SUSTAINING .* never fired/m;
+    await until('it sustains', async () => displayed.test(await known()) || undefined);
     t.match(await known(), / OBSERVED +1\.54205 /, 'rounded for people');
     const of = ['--rule', rule, '--vm', 'vm-1'];
     const kept = await svc('alerts', 'instance', ...of);
@@ -313,6 +313,22 @@ t.test('svc alerts', async (t) => {
     gateway.faults.push({ ...answer, body: '{"queryStatus":"FAILED"}' });
     const failed = await svc(...args);
     t.match(failed, { code: 1, stdout: /^query +FAILED\nhistory +unknown$/m });
+  });
+
+  await t.test('a threshold may have a unit of its metric, and is shown with it', async (t) => {
+    const typed = async (text: string) =>
+      await svc('alerts', 'save', '--id', id, '--threshold', text);
+    const saved = await typed('2GiB');
+    t.equal(saved.code, 0, saved.stderr);
+    t.match((await svc('alerts', 'list')).stdout, /memory_used_bytes > 2 GiB for 60 s/);
+    t.match((await svc('alerts', 'list', '--json')).json.rules, [{ spec: { threshold: 2 ** 31 } }]);
+    const other = await typed('90 %');
+    t.match(other, {
+      code: 2,
+      stderr: /--threshold 90 % is in percent, but memory_used_bytes is in bytes/,
+    });
+    t.match(await typed('2 gigs'), { code: 2, stderr: /a number with a unit such as 2GiB/ });
+    t.equal((await typed('5')).code, 0);
   });
 });
 

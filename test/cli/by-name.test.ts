@@ -45,7 +45,7 @@ async function projects(t: Test, world: DemoWorld): Promise<void> {
     env: { SVC_API_KEY: world.demo.apiKey },
   });
   t.match(withKey, { code: 2, stderr: /"Web shop" is not a project id\n/ });
-  const completed = await world.svc(['completion', 'names', 'projects', 'de']);
+  const completed = await world.svc(['__complete', '--', 'overview', '--project', 'de']);
   t.equal(completed.stdout, 'demo\n');
 }
 
@@ -96,13 +96,17 @@ async function monitoring(t: Test, world: DemoWorld): Promise<void> {
 
   await t.test('API-40: completion offers names, and ids where a name is ambiguous', async (t) => {
     const names = async (...args: string[]) => {
-      return (await svc('completion', 'names', ...args)).stdout.trimEnd().split('\n');
+      return (await svc('__complete', '--', ...args)).stdout.trimEnd().split('\n');
     };
-    t.match(await names('destinations'), [/^dst_\w+$/, /^dst_\w+$/, 'Night pager'].reverse());
-    t.same(await names('destinations', 'Nig'), ['Night pager']);
-    t.same(await names('vms', 'O'), ['One']);
-    t.same(await names('keys'), ['Demo key']);
-    t.match(await svc('completion', 'names', 'secrets'), { code: 1, stdout: '', stderr: '' });
+    t.match(
+      await names('destinations', 'show', ''),
+      [/^dst_\w+$/, /^dst_\w+$/, 'Night pager'].reverse(),
+    );
+    t.same(await names('destinations', 'show', 'Nig'), ['Night pager']);
+    t.same(await names('monitoring', 'show', 'O'), ['One']);
+    t.same(await names('keys', 'revoke', ''), ['Demo key']);
+    const elsewhere = ['destinations', 'show', '--project', 'other', ''];
+    t.match(await svc('__complete', '--', ...elsewhere), { code: 1, stdout: '', stderr: '' });
   });
 
   await t.test('a VM and a rule', async (t) => {
@@ -188,8 +192,8 @@ async function incidents(t: Test, world: DemoWorld): Promise<void> {
         'the incident is retired',
         async () => (await svc('incidents', 'show', 'One')).code === 0 || undefined,
       );
-      const shown = await svc('incidents', 'show', 'One');
-      t.match(shown.stdout, new RegExp(`^incident +${incident.name}$`, 'm'), shown.stderr);
+      const displayed = await svc('incidents', 'show', 'One');
+      t.match(displayed.stdout, new RegExp(`^incident +${incident.name}$`, 'm'), displayed.stderr);
       const acked = await svc('incidents', 'ack', 'Memory is full on One', '--note', 'mine');
       t.match(acked, { code: 0, stdout: /^attention +acknowledged by First owner: mine$/m });
       const both = await svc('incidents', 'ack', 'One', 'inc_none');

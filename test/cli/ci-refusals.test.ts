@@ -36,39 +36,39 @@ t.test('output of a denied job', async (t) => {
     platform.job.claims = {};
     t.equal(ran.code, 3, ran.stderr);
     t.equal(ran.child, undefined, 'nothing runs');
-    const shown = ran.stderr.replaceAll(/^::add-mask::.*\n/gm, '');
+    const displayed = ran.stderr.replaceAll(/^::add-mask::.*\n/gm, '');
     const page = readFileSync(summary, 'utf8');
     const masked = ran.stderr.match(/(?<=::add-mask::)\S+/g) ?? [];
-    const seen = masked.filter((secret) => (shown + page).includes(secret));
+    const seen = masked.filter((secret) => (displayed + page).includes(secret));
     t.strictSame([masked.length > 0, seen], [true, []], 'no token is shown');
-    return { shown, page };
+    return { displayed, page };
   };
 
   await t.test('differing claims are marked with their expected values', async (t) => {
-    const { shown, page } = await refused({ environment: 'prod', ref: 'refs/heads/x' });
-    t.match(shown, /^environment +prod +DIFFERENT: must be absent$/m);
-    t.match(shown, /^ref +refs\/heads\/x +DIFFERENT: expected refs\/heads\/main$/m);
-    t.match(shown, /^repository_id +74$/m, 'matching claims are shown too');
-    t.match(shown, /^ +cause: IDENTITY_MISMATCH$/m);
-    const correlation = /^ +correlation: (\S+)$/m.exec(shown)?.[1] ?? '';
+    const { displayed, page } = await refused({ environment: 'prod', ref: 'refs/heads/x' });
+    t.match(displayed, /^environment +prod +DIFFERENT: must be absent$/m);
+    t.match(displayed, /^ref +refs\/heads\/x +DIFFERENT: expected refs\/heads\/main$/m);
+    t.match(displayed, /^repository_id +74$/m, 'matching claims are shown too');
+    t.match(displayed, /^ +cause: IDENTITY_MISMATCH$/m);
+    const correlation = /^ +correlation: (\S+)$/m.exec(displayed)?.[1] ?? '';
     t.match(correlation, /^\w{26}$/);
     t.match(page, correlation, 'and on the summary page');
     t.match(page, '| `environment` | `prod` | **`DIFFERENT: must be absent`** |');
   });
 
   await t.test('missing claims are marked', async (t) => {
-    const { shown } = await refused({ runner_environment: undefined });
-    t.match(shown, /^runner_environment +\(absent\) +MISSING$/m);
-    t.match(shown, /^ +cause: CONTEXT_REFUSED$/m);
+    const { displayed } = await refused({ runner_environment: undefined });
+    t.match(displayed, /^runner_environment +\(absent\) +MISSING$/m);
+    t.match(displayed, /^ +cause: CONTEXT_REFUSED$/m);
     const inProd = await trustWorkflow(world, account, { environment: 'prod' });
     const outside = await refused({}, { SVC_TRUST: inProd.env.SVC_TRUST ?? '' });
-    t.match(outside.shown, /^environment +\(absent\) +MISSING: expected prod$/m);
+    t.match(outside.displayed, /^environment +\(absent\) +MISSING: expected prod$/m);
   });
 
   await t.test(
     'CI-12: a caller who does not own the workflow sees no expected values',
     async (t) => {
-      const { shown } = await refused({
+      const { displayed } = await refused({
         repository_id: '99',
         repository_owner_id: '98',
         repository: 'evil/repo',
@@ -76,46 +76,46 @@ t.test('output of a denied job', async (t) => {
         workflow_ref: 'evil/repo/.github/workflows/deploy.yml@refs/heads/main',
         job_workflow_ref: 'evil/repo/.github/workflows/deploy.yml@refs/heads/main',
       });
-      t.match(shown, /^repository_id +99 +DIFFERENT$/m);
-      t.notMatch(shown, 'octo-org/octo-repo +DIFFERENT');
-      t.notMatch(shown, /expected/);
+      t.match(displayed, /^repository_id +99 +DIFFERENT$/m);
+      t.notMatch(displayed, 'octo-org/octo-repo +DIFFERENT');
+      t.notMatch(displayed, /expected/);
     },
   );
 
   await t.test('a renamed repository is reported as one', async (t) => {
-    const { shown } = await refused({
+    const { displayed } = await refused({
       repository: 'octo-org/new-name',
       workflow_ref: 'octo-org/new-name/.github/workflows/deploy.yml@refs/heads/main',
       job_workflow_ref: 'octo-org/new-name/.github/workflows/deploy.yml@refs/heads/main',
     });
-    t.match(shown, /cause: IDENTITY_RENAMED/);
-    t.match(shown, /was renamed\. Verify the workflow again/);
+    t.match(displayed, /cause: IDENTITY_RENAMED/);
+    t.match(displayed, /was renamed\. Verify the workflow again/);
   });
 
   await t.test('a pull request is always denied', async (t) => {
-    const { shown, page } = await refused(
+    const { displayed, page } = await refused(
       { event_name: 'pull_request', ref: 'refs/pull/1/merge', head_ref: 'x', base_ref: 'main' },
       { GITHUB_EVENT_NAME: 'pull_request' },
     );
-    t.match(shown, /Pull requests are always denied, from forks and from branches/);
+    t.match(displayed, /Pull requests are always denied, from forks and from branches/);
     t.match(page, /> Pull requests are always denied/);
   });
 
   await t.test('foreign names cannot manipulate the log or the page', async (t) => {
     const claims = { actor: 'x`|<b>', ref: 'refs/heads/\u001b[31m\n::error::x' };
-    const { shown, page } = await refused(claims);
-    t.notOk((shown + page).includes('\u001b'));
-    t.notMatch(shown + page, /^::error/m);
+    const { displayed, page } = await refused(claims);
+    t.notOk((displayed + page).includes('\u001b'));
+    t.notMatch(displayed + page, /^::error/m);
     t.match(page, "| `actor` | `x'\\|<b>` |  |");
   });
 
   await t.test('a token for another audience is invalid', async (t) => {
-    const { shown } = await refused(
+    const { displayed } = await refused(
       {},
       { SVC_AUDIENCE: 'https://elsewhere.example/projects/ci-refusals' },
     );
-    t.match(shown, /BAD_ASSERTION/);
-    t.match(shown, /cause: WRONG_AUDIENCE/);
+    t.match(displayed, /BAD_ASSERTION/);
+    t.match(displayed, /cause: WRONG_AUDIENCE/);
   });
 
   await t.test('a program reads the refusal as JSON', async (t) => {

@@ -189,50 +189,43 @@ t.test('client commands', async (t) => {
 });
 
 async function completion(t: Test, world: DemoWorld) {
-  const script = (await world.svc(['completion', 'bash'])).stdout;
-  const completeIn = (path: string | undefined, ...words: string[]): string[] => {
-    const program = `${script}
-COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    const text = execFileSync('bash', ['--norc', '-c', program, 'bash', ...words], {
-      encoding: 'utf8',
-      env: { ...process.env, PATH: path },
-    });
-    return text.split('\n').filter((word) => word !== '');
+  const complete = async (...words: string[]): Promise<string[]> => {
+    const { stdout } = await world.svc(['__complete', '--', ...words]);
+    return stdout.split('\n').flatMap((line) => line.split('\t')[0] || []);
   };
-  const complete = (...words: string[]) => completeIn(process.env.PATH, ...words);
-  await t.test('bash completes commands, actions, options and choices', async (t) => {
-    t.strictSame(complete('ke'), ['keys']);
-    t.strictSame(complete('keys', 'r'), ['rotate', 'revoke']);
-    t.strictSame(complete('keys', 'create', '--li'), ['--lifetime']);
-    t.strictSame(complete('incidents', 'list', '--state', 'R'), ['RECOVERED', 'RETIRED']);
-    t.strictSame(complete('login', '--li'), ['--link']);
-    t.strictSame(complete('help', 'tru'), ['trusts']);
+  await t.test('commands, actions, options and choices are completed', async (t) => {
+    t.strictSame(await complete('ke'), ['keys']);
+    t.strictSame(await complete('keys', 'r'), ['rotate', 'revoke']);
+    t.strictSame(await complete('keys', 'create', '--li'), ['--lifetime']);
+    t.strictSame(await complete('keys', 'create', '--help', '--li'), ['--lifetime']);
+    t.strictSame(await complete('incidents', 'list', '--state', 'R'), ['RECOVERED', 'RETIRED']);
+    t.strictSame(await complete('login', '--li'), ['--link']);
+    t.strictSame(await complete('help', 'tru'), ['trusts']);
+    t.strictSame(await complete('destinations', 'show', '--pro'), ['--project']);
+    t.ok((await complete('')).includes('service-accounts'));
+    t.notOk((await complete('')).includes('__complete'));
   });
-  await t.test('API-40: bash completes the names that the service has', async (t) => {
+  const script = (await world.svc(['completion', 'bash'])).stdout;
+  await t.test('API-40: the script of bash passes the words and offers the lines', async (t) => {
     const folder = join(world.folder, 'bin');
     mkdirSync(folder);
     // The command line that the script would run.
-    const asked = join(folder, 'asked');
-    const text = `#!/bin/sh\necho "$@" >> ${asked}\nprintf 'Night pager\\nNight shift\\n'\n`;
+    const requested = join(folder, 'asked');
+    const text = `#!/bin/sh\necho "$@" >> ${requested}\nprintf 'Night pager\\tof the team\\nNight shift\\n'\n`;
     writeFileSync(join(folder, 'svc'), text, { mode: 0o755 });
-    const path = `${folder}:${process.env.PATH}`;
-    const both = ['Night pager', 'Night shift'];
-    t.strictSame(completeIn(path, 'destinations', 'show', 'Nig'), both);
-    t.strictSame(completeIn(path, 'alerts', 'save', '--destination', 'Night\\ p'), both);
-    t.strictSame(completeIn(path, 'incidents', 'ack', 'a', '--project', 'acme', "'Ni"), both);
-    t.same(readFileSync(asked, 'utf8').trim().split('\n'), [
-      'completion names destinations Nig --timeout 3s',
-      'completion names destinations Night p --timeout 3s',
-      'completion names incidents Ni --project acme --timeout 3s',
-    ]);
-    t.strictSame(completeIn(path, 'destinations', 'show', '--pro'), ['--project']);
+    const program = `${script}
+COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const words = ['alerts', 'save', '--destination', 'Night\\ p'];
+    const printed = execFileSync('bash', ['--norc', '-c', program, 'bash', ...words], {
+      encoding: 'utf8',
+      env: { ...process.env, PATH: `${folder}:${process.env.PATH}` },
+    });
+    t.equal(printed, 'Night pager\nNight shift\n');
+    t.equal(readFileSync(requested, 'utf8'), '__complete -- alerts save --destination Night\\ p\n');
   });
-  await t.test('every script covers every action, and an unknown shell is rejected', async (t) => {
+  await t.test('every script asks svc, and an unknown shell is rejected', async (t) => {
     for (const shell of ['bash', 'zsh', 'fish']) {
-      const { stdout } = await world.svc(['completion', shell]);
-      for (const word of ['service-accounts', 'approve', 'promql', '--everywhere'.slice(2)]) {
-        t.ok(stdout.includes(word), `${shell} ${word}`);
-      }
+      t.match(await world.svc(['completion', shell]), { code: 0, stdout: /__complete -- / });
     }
     t.match(await world.svc(['completion', 'tcsh']), { code: 2, stderr: /bash, zsh, fish/ });
   });

@@ -64,18 +64,18 @@ t.test('svc deliveries', async (t) => {
   });
 
   await t.test('a delivery is shown with its attempts and responses', async (t) => {
-    const shown = await until('the answer is kept', async () => {
+    const displayed = await until('the answer is kept', async () => {
       const ran = await svc('deliveries', 'show', id);
       return ran.stdout.includes('out of order') ? ran : undefined;
     });
-    t.match(shown.stdout, /^state +WAITING$/m);
+    t.match(displayed.stdout, /^state +WAITING$/m);
     t.match(
-      shown.stdout,
+      displayed.stdout,
       /^incident +Memory on One \(projects\/deliveries\/incidents\/inc_\w+\)$/m,
     );
-    t.match(shown.stdout, /^next attempt +\S+$/m);
-    t.match(shown.stdout, /^\S+ +\d+ ms +failed +500 +The endpoint answered 500$/m);
-    t.match(shown.stdout, /^response at \S+ +The pager is out of order$/m);
+    t.match(displayed.stdout, /^next attempt +\S+$/m);
+    t.match(displayed.stdout, /^\S+ +\d+ ms +failed +500 +The endpoint answered 500$/m);
+    t.match(displayed.stdout, /^response at \S+ +The pager is out of order$/m);
     t.match(await svc('deliveries', 'show', 'dlv_none'), { code: 4, stderr: /NOT_FOUND/ });
   });
 });

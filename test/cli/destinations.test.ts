@@ -111,20 +111,20 @@ t.test('svc destinations', async (t) => {
   await t.test(
     'DASH-12: a failing destination shows since when, until an attempt is accepted',
     async (t) => {
-      const shown = async () => (await svc('show', hook)).stdout;
-      t.notMatch(await shown(), /failing since/);
+      const displayed = async () => (await svc('show', hook)).stdout;
+      t.notMatch(await displayed(), /failing since/);
       receiver.answer(500);
       await svc('test', hook);
       await until(
         'the delivery fails',
-        async () => /^failing since +\d{4}-/m.test(await shown()) || undefined,
+        async () => /^failing since +\d{4}-/m.test(await displayed()) || undefined,
       );
-      t.match(await shown(), /^last delivery +WAITING \d{4}-/m);
-      t.match(await shown(), /^last error +\S+/m);
+      t.match(await displayed(), /^last delivery +WAITING \d{4}-/m);
+      t.match(await displayed(), /^last error +\S+/m);
       t.match((await svc('list')).stdout, /WAITING +\d{4}-/, 'with each destination of the list');
       receiver.answer(204);
       await svc('test', hook);
-      await until('it works', async () => !/failing since/.test(await shown()) || undefined);
+      await until('it works', async () => !/failing since/.test(await displayed()) || undefined);
       t.match((await svc('show', hook, '--json')).json, { failingSinceUnix: undefined });
     },
   );

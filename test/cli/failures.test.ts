@@ -62,11 +62,11 @@ t.test('delivery failures can be listed', async (t) => {
     async (t) => {
       broken.answer(204);
       await svc('destinations', 'test', pager);
-      const shown = await until('it was sent', async () => {
+      const displayed = await until('it was sent', async () => {
         const ran = await svc('destinations', 'show', pager);
         return /^last delivery +SENT/m.test(ran.stdout) ? ran : undefined;
       });
-      t.match(shown.stdout, /^last error +\d{4}-\S+ The endpoint answered 500$/m);
+      t.match(displayed.stdout, /^last error +\d{4}-\S+ The endpoint answered 500$/m);
       const { destinations } = (await svc('destinations', 'list', '--json')).json;
       t.match(destinations, [
         {

@@ -135,8 +135,8 @@ t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
     const json = (await world.svc(['overview', '--json'], { env })).json;
     t.match(json, { incidents: { firing: '1', critical: '1', snoozed: '1' } });
     const { vms } = (await world.svc(['monitoring', 'vms', '--json'], { env })).json;
-    const shown = await world.svc(['monitoring', 'show', vms[0].name, '--json'], { env });
-    t.match(shown, { code: 0, json: { name: vms[0].name, expanded: { available: Boolean } } });
+    const displayed = await world.svc(['monitoring', 'show', vms[0].name, '--json'], { env });
+    t.match(displayed, { code: 0, json: { name: vms[0].name, expanded: { available: Boolean } } });
   });
   await t.test('an unknown incident is reported', async (t) => {
     t.match(await svc('show', 'inc_none'), { stderr: /NOT_FOUND|There is no/ });

@@ -107,12 +107,12 @@ t.test('lists against the service', async (t) => {
         onTerminal.stdout.replaceAll(COLOUR, ''),
         /^Memory of \S.*… +One +FIRING +CRITICAL +\d+[sm] ago/m,
       );
-      const shownId = /inc_\w+/.exec(onTerminal.stdout)?.[0] ?? '';
-      t.equal(shownId.length, 12);
-      const byBeginning = await svc('incidents', 'show', shownId);
+      const displayedId = /inc_\w+/.exec(onTerminal.stdout)?.[0] ?? '';
+      t.equal(displayedId.length, 12);
+      const byBeginning = await svc('incidents', 'show', displayedId);
       t.match(
         byBeginning.stdout,
-        new RegExp(`^incident +\\S+/${shownId}\\w+$`, 'm'),
+        new RegExp(`^incident +\\S+/${displayedId}\\w+$`, 'm'),
         byBeginning.stderr,
       );
       const noColour = await world.svc(['incidents', 'list'], {
@@ -177,13 +177,13 @@ function lastPart(name: string): string {
 t.test('API-41: times are relative, and minor columns are dropped in order', (t) => {
   const now = 1_800_000_000;
   const screen = { columns: 60, hasColour: false, nowMs: now * 1000 };
-  const shown = (cell: Cell) => listing(screen, ['x'], [[cell]], '').split('\n')[1];
-  t.equal(shown(moment(now - 59)), '59s ago');
-  t.equal(shown(moment(now - 60)), '1m ago');
-  t.equal(shown(moment(BigInt(now + 7_200))), 'in 2h');
-  t.equal(shown(moment(now - 59 * 86_400)), '59d ago');
-  t.match(shown(moment(now - 100 * 86_400)), /^\d{4}-\d\d-\d\d$/);
-  t.equal(shown(moment(undefined, 'never')), 'never');
+  const displayed = (cell: Cell) => listing(screen, ['x'], [[cell]], '').split('\n')[1];
+  t.equal(displayed(moment(now - 59)), '59s ago');
+  t.equal(displayed(moment(now - 60)), '1m ago');
+  t.equal(displayed(moment(BigInt(now + 7_200))), 'in 2h');
+  t.equal(displayed(moment(now - 59 * 86_400)), '59d ago');
+  t.match(displayed(moment(now - 100 * 86_400)), /^\d{4}-\d\d-\d\d$/);
+  t.equal(displayed(moment(undefined, 'never')), 'never');
   const columns = [long('name'), 'state', minor('by'), minor('id'), 'empty'];
   const rows = [['n'.repeat(50), stateCell('FIRING'), 'somebody', 'i'.repeat(26), '']];
   const [head = '', row = ''] = listing(screen, columns, rows, '').split('\n');

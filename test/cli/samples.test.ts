@@ -39,12 +39,15 @@ t.test('SRC-10: svc samples write --csv stores readings once, at their own times
   writeFileSync(file, `time,svc_vm_cpu_seconds_total\n${now + 3600},1\n${now},2`);
   const ahead = await write('--csv', file, '--vm', 'xen-3');
   t.equal(ahead.code, 1, 'a rejected reading sets the exit code');
-  t.match(ahead, { stdout: /^1 readings/, stderr: /1 +xen-3 +the row +CLOCK_AHEAD/ });
+  t.match(ahead, { stdout: /^1 readings/, stderr: /2 +xen-3 +the row +CLOCK_AHEAD/ });
 
-  t.match(await write('--csv', file), { code: 2, stderr: /Row 1 has no VM/ });
+  t.match(await write('--csv', file), { code: 2, stderr: /readings\.csv, line 2: no VM/ });
   t.match(await write('--csv', join(folder, 'none.csv')), { code: 1, stderr: /could not be read/ });
   writeFileSync(file, 'time,vm,state\n1,x,asleep');
-  t.match(await write('--csv', file), { code: 2, stderr: /line 2: "asleep" is not a state/ });
+  t.match(await write('--csv', file), {
+    code: 2,
+    stderr: /line 2, column 3: "asleep" is not a state/,
+  });
   const reader = { env: { ...env, SVC_API_KEY: demo.apiKey }, input: lines.join('\n') };
   t.match(await svc(['samples', 'write', '--csv', '-'], reader), { code: 3, stderr: /collector/ });
 });

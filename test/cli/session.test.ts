@@ -255,12 +255,12 @@ async function signedInBrowser(world: CliWorld) {
 /** `fetch` cannot set the Host header. */
 function statusOf(options: { port: number; path: string; headers: object }): Promise<number> {
   return new Promise((resolve, reject) => {
-    const asked = request({ host: '127.0.0.1', ...options, headers: { ...options.headers } });
-    asked.on('response', (response) => {
+    const requested = request({ host: '127.0.0.1', ...options, headers: { ...options.headers } });
+    requested.on('response', (response) => {
       response.resume();
       resolve(response.statusCode ?? 0);
     });
-    asked.on('error', reject);
-    asked.end();
+    requested.on('error', reject);
+    requested.end();
   });
 }

@@ -9,8 +9,9 @@ import { alertInstanceMachine } from '../../machines/alerting/alert-instance.ts'
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import type { MachineEvent, StateValueJson } from '../../machines/platform/definition.ts';
 import { firstTransition, nextTransition } from '../../machines/platform/transition.ts';
-import { layoutMessage } from '../../src/audit/api/machine-layout.ts';
+import { layoutMessage } from '../../src/audit/api/audit.ts';
 import { chartOf } from '../../src/audit/drawing/chart.ts';
+import type { Layout } from '../../src/audit/drawing/picture.ts';
 import { layoutOf } from '../../src/audit/drawing/svg.ts';
 import {
   decisionAxis,
@@ -23,7 +24,7 @@ import {
   type Transition,
   timeOf,
 } from '../../src/dashboard/pages/alerting/incidents/incident-path.ts';
-import { type Layout, markingsOf } from '../../src/dashboard/statechart/marking.ts';
+import { markingsOf } from '../../src/dashboard/statechart/marking.ts';
 import { MachineLayoutSchema, TransitionSchema } from '../../src/gen/svc/audit/v1/audit_pb.ts';
 import { stateIds, transitionMessage } from '../../src/platform/api/transition-messages.ts';
 import { tries } from '../support/tries.ts';
@@ -76,10 +77,10 @@ function answered(recorded: readonly Recorded[]): Transition[] {
       to,
       requestId: null,
     };
-    const shown = () => ({ by: 'evaluator', byDisplayName: '', byUnprovenEmail: '' });
+    const displayed = () => ({ by: 'evaluator', byDisplayName: '', byUnprovenEmail: '' });
     const message = create(
       TransitionSchema,
-      transitionMessage(transition as never, shown, { instanceName: 'i' }),
+      transitionMessage(transition as never, displayed, { instanceName: 'i' }),
     );
     return toJson(TransitionSchema, message, {
       alwaysEmitImplicit: true,
@@ -142,7 +143,7 @@ t.test(
         const firing = recorded.findIndex(({ event }) => event.type === 'sustained');
         const steps = recordedSteps(answered(recorded));
         if (firing < 0) return steps.length === 0;
-        const shown = markingsOf(layout, steps).map(({ current }) => current.toSorted());
+        const displayed = markingsOf(layout, steps).map(({ current }) => current.toSorted());
         // The incident: the part of the run in its commit, and everything until its end.
         const end = recorded.findIndex(({ event }, i) => i > firing && event.type === 'recovered');
         const { at } = (recorded[firing] as Recorded).event;
@@ -150,7 +151,7 @@ t.test(
         const own = recorded.slice(first, end < 0 ? undefined : end + 1);
         longest = Math.max(longest, own.length);
         const lived = own.map(({ to }) => stateIds(NAME, to).toSorted());
-        return JSON.stringify(shown) === JSON.stringify(lived);
+        return JSON.stringify(displayed) === JSON.stringify(lived);
       }),
       { numRuns: tries(500, 400) },
     );

@@ -5,9 +5,9 @@ import { visibleRows } from '../../src/dashboard/components/visible-rows.ts';
 import { type Listing, loadPages } from '../../src/dashboard/data/listing.ts';
 import {
   createLoader,
+  displayedOf,
   type Load,
   type PollSeconds,
-  shownOf,
 } from '../../src/dashboard/data/loaded.ts';
 import { RpcError } from '../../src/dashboard/data/rpc-error.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
@@ -46,19 +46,19 @@ t.test('a value that could not be refreshed stays, with its time and the reason'
     return answers;
   }, 15);
   const stop = loader.start();
-  t.equal(shownOf(loader.state.value).kind, 'loading');
+  t.equal(displayedOf(loader.state.value).kind, 'loading');
   await settle();
-  t.match(shownOf(loader.state.value), { kind: 'value', value: 1, stale: undefined });
+  t.match(displayedOf(loader.state.value), { kind: 'value', value: 1, stale: undefined });
   await clock.advance(15_000);
   await settle();
-  t.match(shownOf(loader.state.value), {
+  t.match(displayedOf(loader.state.value), {
     kind: 'value',
     value: 1,
     stale: { sinceMs: 1_000_000, error: { reason: 'QUERY_TIMEOUT' } },
   });
   await clock.advance(15_000);
   await settle();
-  t.match(shownOf(loader.state.value), { kind: 'value', value: 3, stale: undefined });
+  t.match(displayedOf(loader.state.value), { kind: 'value', value: 3, stale: undefined });
   stop();
 });
 
@@ -74,7 +74,7 @@ t.test('a value is stale while its read is being retried', async (t) => {
   isAway = true;
   await clock.advance(30_000);
   await settle();
-  t.match(shownOf(loader.state.value), { kind: 'value', stale: { sinceMs: 1_000_000 } });
+  t.match(displayedOf(loader.state.value), { kind: 'value', stale: { sinceMs: 1_000_000 } });
   t.equal(loader.state.value.retryMs, 1_234_567);
   stop();
 });
@@ -93,35 +93,35 @@ t.test('states without a value', (t) => {
     { why: 'never loaded', state: { ...none, error: errorOf('INTERNAL') }, kind: 'failed' },
     { why: 'loading', state: { ...none, error: undefined, isLoading: true }, kind: 'loading' },
   ];
-  for (const { why, state, kind } of cases) t.equal(shownOf(state).kind, kind, why);
+  for (const { why, state, kind } of cases) t.equal(displayedOf(state).kind, kind, why);
   t.end();
 });
 
 t.test('a hidden page sends no requests, and loads when it becomes visible', async (t) => {
-  let asked = 0;
+  let requested = 0;
   const { loader, clock, show } = loaderOf(async () => {
-    asked += 1;
-    return asked;
+    requested += 1;
+    return requested;
   }, 15);
   const stop = loader.start();
   await settle();
   show(false);
   await clock.advance(600_000);
   await settle();
-  t.equal(asked, 1);
+  t.equal(requested, 1);
   show(true);
   await settle();
-  t.equal(asked, 2);
+  t.equal(requested, 2);
   stop();
   await clock.advance(600_000);
   await settle();
-  t.equal(asked, 2, 'a page that was left sends no requests either');
+  t.equal(requested, 2, 'a page that was left sends no requests either');
 });
 
 t.test('the polling interval depends on the last response', async (t) => {
   const answers = ['ENDING', 'OVER', 'OVER'];
-  let asked = 0;
-  const load = async () => answers[asked++] ?? '';
+  let requested = 0;
+  const load = async () => answers[requested++] ?? '';
   const { loader, clock } = loaderOf(load, (value) => (value === 'ENDING' ? 2 : 30));
   const stop = loader.start();
   await settle();
@@ -132,7 +132,7 @@ t.test('the polling interval depends on the last response', async (t) => {
   ] as const) {
     await clock.advance(afterMs);
     await settle();
-    t.equal(asked, expected);
+    t.equal(requested, expected);
   }
   stop();
 });
@@ -157,27 +157,30 @@ t.test('a list continues over short pages until it has enough rows', async (t) =
     { items: [2, 3], nextPageToken: 'c' },
     { items: [4], nextPageToken: '' },
   ];
-  const asked: string[] = [];
+  const requested: string[] = [];
   const loadPage = async (token: string) => {
-    asked.push(token);
-    return pages[asked.length - 1] ?? { items: [], nextPageToken: '' };
+    requested.push(token);
+    return pages[requested.length - 1] ?? { items: [], nextPageToken: '' };
   };
   const first = await loadPages(loadPage, 3);
   t.same(first, { items: [1, 2, 3], nextPageToken: 'c', isSearchStopped: false });
-  t.same(asked, ['', 'a', 'b']);
+  t.same(requested, ['', 'a', 'b']);
   const all = await loadPages(loadPage, 3, first);
   t.same(all, { items: [1, 2, 3, 4], nextPageToken: '', isSearchStopped: false });
 });
 
 t.test('a list of empty pages stops after ten and can be continued', async (t) => {
-  let asked = 0;
+  let requested = 0;
   const loadPage = async () => {
-    asked += 1;
-    return { items: asked === 15 ? ['found'] : [], nextPageToken: asked < 15 ? 'more' : '' };
+    requested += 1;
+    return {
+      items: requested === 15 ? ['found'] : [],
+      nextPageToken: requested < 15 ? 'more' : '',
+    };
   };
   const first: Listing<string> = await loadPages(loadPage, 50);
   t.match(first, { items: [], isSearchStopped: true });
-  t.equal(asked, 10);
+  t.equal(requested, 10);
   t.match(await loadPages(loadPage, 50, first), { items: ['found'], isSearchStopped: false });
 });
 

@@ -92,6 +92,8 @@ t.test('DASH-16: durations and quantities are read as written', async (t) => {
     ['90 %', 'percent', 90],
     ['-1.5e3', 'load', -1_500],
     ['4 GiB', 'bytes', 4 * 2 ** 30],
+    ['2GB', 'bytes', 2_000_000_000],
+    ['500 KB/s', 'bytes_per_second', 500_000],
     ['1.5 MiB/s', 'bytes_per_second', 1.5 * 2 ** 20],
     ['10 min', 'seconds', 600],
     ['', 'percent', undefined],
@@ -101,7 +103,8 @@ t.test('DASH-16: durations and quantities are read as written', async (t) => {
   ] as const;
   for (const [text, unit, value] of quantities) t.equal(quantityOf(text, unit), value, text);
   t.equal(quantityText(4 * 2 ** 30, 'bytes'), '4 GiB');
-  t.equal(quantityText(1_000, 'bytes'), '1000');
+  t.equal(quantityText(2_000_000_000, 'bytes'), '2 GB');
+  t.equal(quantityText(1_234_567, 'bytes'), '1234567');
   for (const value of [0, 0.1, 12_345.678, 2 ** 40]) {
     for (const unit of ['bytes', 'percent', 'seconds']) {
       t.equal(quantityOf(quantityText(value, unit), unit), value, `${value} ${unit}`);

@@ -47,6 +47,10 @@ t.test('every reason for not sending a notification has a name', (t) => {
 t.test('an unknown reason is shown as is', (t) => {
   const error = new RpcError({ code: 'aborted', reason: 'TOO_NEW', message: 'Do this' });
   t.same(explain(error), { what: 'TOO_NEW', next: 'Do this' });
+  const metadata = { historySecondsMax: '600000', vmsMax: '496' };
+  t.match(explain({ reason: 'TOO_MANY_POINTS', message: '', metadata }), {
+    next: 'Choose a history of at most 166 hours, or at most 496 VMs.',
+  });
   t.end();
 });
 

@@ -4,7 +4,6 @@
  */
 import t from 'tap';
 import type { Vm } from '../../src/dashboard/data/catalogue.ts';
-import { shownText } from '../../src/dashboard/pages/platform/notice-text.ts';
 import {
   firstSteps,
   hasOpenSteps,
@@ -12,6 +11,7 @@ import {
 } from '../../src/dashboard/pages/platform/steps.ts';
 import { metricGroups } from '../../src/dashboard/pages/vms/metric-groups.ts';
 import { parseSort, sortVms, toggledSort } from '../../src/dashboard/pages/vms/sort.ts';
+import { displayedText } from '../../src/delivery/api/notice-text.ts';
 
 const nothing: StepFacts = {
   liveVms: undefined,
@@ -86,11 +86,11 @@ t.test('each metric is in one group, even an unknown one', async (t) => {
 
 t.test('a notice is shown without resource names after display names', async (t) => {
   t.equal(
-    shownText(
+    displayedText(
       'Nightly (projects/demo/ciConnections/01M8), of a/b, was approved by ada (invited as ada@x.org) (people/a68)',
     ),
     'Nightly, of a/b, was approved by ada (invited as ada@x.org)',
   );
   const alone = 'A key of projects/demo/collectors was made by people/a68';
-  t.equal(shownText(alone), alone, 'a resource without a display name keeps its name');
+  t.equal(displayedText(alone), alone, 'a resource without a display name keeps its name');
 });

@@ -64,12 +64,12 @@ t.test('a test notification arrives through every channel of the service', async
     const { stdout, stderr } = await svc('destinations', 'test', destination);
     const delivery = stdout.trim();
     t.equal(/^dlv_\w+$/.test(delivery), true, stderr.slice(0, 60));
-    let shown = '';
+    let displayed = '';
     await until('it was sent', async () => {
-      shown = (await svc('deliveries', 'show', delivery)).stdout;
-      return /SENT|FAILED|WAITING/.test(shown) ? shown : undefined;
+      displayed = (await svc('deliveries', 'show', delivery)).stdout;
+      return /SENT|FAILED|WAITING/.test(displayed) ? displayed : undefined;
     });
-    t.match(shown, /^state +SENT$/m);
+    t.match(displayed, /^state +SENT$/m);
     return delivery;
   };
 
@@ -85,8 +85,8 @@ t.test('a test notification arrives through every channel of the service', async
   const made = await svc(
     ...['destinations', 'create', '--kind', 'email', '--name', 'Us', '--recipient', OWNER],
   );
-  const asked = await until('the mail came', () => mails.mails[0]);
-  const link = new URL(/^http\S+$/m.exec(bodyOf(asked))?.[0] ?? '');
+  const requested = await until('the mail came', () => mails.mails[0]);
+  const link = new URL(/^http\S+$/m.exec(bodyOf(requested))?.[0] ?? '');
   const body = new URLSearchParams({ token: link.hash.slice(1) });
   await fetch(link.origin + link.pathname, {
     method: 'POST',

@@ -10,13 +10,9 @@ import { decodeChatBody, encodeChatBody } from '../../src/delivery/notify/chat/c
 import { discordService, escapeDiscord } from '../../src/delivery/notify/discord/discord.ts';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
 import { createHttpExchange, requestTarget } from '../../src/delivery/notify/http/exchange.ts';
-import { notificationKinds, refuseUrl } from '../../src/delivery/notify/notifier.ts';
+import { notificationKinds, refuseUrl } from '../../src/delivery/notify/kinds.ts';
 import { escapeSlack, slackService } from '../../src/delivery/notify/slack/slack.ts';
-import {
-  escapeTeams,
-  TEAMS_BYTES_MAX,
-  teamsService,
-} from '../../src/delivery/notify/teams/teams.ts';
+import { TEAMS_BYTES_MAX, teamsService } from '../../src/delivery/notify/teams/teams.ts';
 import { oneLine } from '../../streams/alerting/wording.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { messageNamed, names, RUNBOOK_URL } from '../support/messages.ts';
@@ -39,12 +35,28 @@ t.test('HOOK-18: a chat destination accepts only URLs of its own service', async
     ['discord', DISCORD],
     ['discord', `${DISCORD}?thread_id=1`],
     ['discord', 'https://discord.com/api/v10/webhooks/1/x'],
+    ...['discordapp.com', 'ptb.discord.com', 'canary.discord.com', 'canary.discordapp.com'].map(
+      (host) => ['discord', `https://${host}/api/webhooks/1/x`] as const,
+    ),
+    ['slack', 'https://hooks.slack-gov.com/services/T000/B000/XXXXXXXX'],
+    ...[
+      'prod-05.usgovtexas.logic.azure.us:443',
+      'prod-01.chinaeast2.logic.azure.cn',
+      'default1.2.environment.api.gov.powerplatform.microsoft.us',
+      'default1.2.environment.api.high.powerplatform.microsoft.us',
+      'default1.2.environment.api.appsplatform.us',
+      'default1.2.environment.api.powerplatform.partner.microsoftonline.cn',
+    ].map((host) => ['teams', `https://${host}/workflows/abc/triggers/manual?sig=x`] as const),
     ['slack', 'http://127.0.0.1:9090/any'],
     ['teams', 'https://chat.lab/any'],
   ];
   const refused: readonly (readonly [ChatKind, string, RegExp])[] = [
     ['slack', 'https://hooks.slack.com.evil.example/services/T/B/x', /Slack URL/],
     ['slack', 'https://evil.example/hooks.slack.com/services/', /Slack URL/],
+    ['slack', 'https://chat.example/services/T/B/x', /operator can allow .* SVC_WEBHOOK_ALLOW/],
+    ['teams', 'https://chat.example/x', /operator can allow .* SVC_WEBHOOK_ALLOW/],
+    ['discord', 'https://evildiscord.com/api/webhooks/1/x', /SVC_WEBHOOK_ALLOW/],
+    ['teams', 'https://api.gov.powerplatform.microsoft.us/x', /Teams URL/],
     ['slack', 'https://hooks.slack.com:8443/services/T/B/x', /Slack URL/],
     ['slack', 'https://hooks.slack.com/triggers/T/1/x', /Slack URL/],
     ['slack', 'http://hooks.slack.com/services/T/B/x', /https/],
@@ -145,25 +157,39 @@ t.test(
           content: { version: string; body: [] };
         }[];
         insist(second === undefined && attachment?.content.version === '1.2', 'one card of 1.2');
-        for (const text of textsOf((attachment?.content.body ?? []).map(namesIn))) {
-          // Replaced by a letter, because the text after an escaped character is not at the start.
-          const unescaped = text.replaceAll(/\\[\\`*_~{}[\]()#<>&|!:@.+-]/g, 'x');
-          insist(!/[\\`*_~{}[\]()#<>&|!:@]|^(?:[-+]|\d+\.)/.test(unescaped), `unescaped: ${text}`);
+        const blocks = (attachment?.content.body ?? []) as TeamsBlock[];
+        for (const { type, inlines } of blocks) {
+          insist(type === 'RichTextBlock', `${type} is Markdown`);
+          for (const { type, text } of inlines) {
+            insist(type === 'TextRun' && text !== '', 'a run is empty, or not a run');
+            insist(!/\{\{(?:DATE|TIME)\(/i.test(text), `replaced by a client: ${text}`);
+          }
         }
       }),
-    );
-    t.equal(escapeTeams('1. a'), '1\\. a');
-    t.equal(
-      escapeTeams('- [x](https://y) **b** <at>z</at>'),
-      '\\- \\[x\\]\\(https\\://y\\) \\*\\*b\\*\\* \\<at\\>z\\</at\\>',
     );
   },
 );
 
-/** The texts of an element that come from users. */
-function namesIn({ text, facts }: { text?: string; facts?: object[] }) {
-  return { text, facts };
+interface TeamsBlock {
+  readonly type: string;
+  readonly inlines: readonly { readonly type: string; readonly text: string }[];
 }
+
+/** The lines of a card as every client displays them. */
+function teamsLines(document: string): string[] {
+  const { attachments } = JSON.parse(document) as {
+    readonly attachments: readonly { readonly content: { readonly body: readonly TeamsBlock[] } }[];
+  };
+  const blocks = attachments.flatMap(({ content }) => content.body);
+  return blocks.map(({ inlines }) => inlines.map(({ text }) => text).join(''));
+}
+
+t.test('HOOK-20: Teams displays every text as it was written', async (t) => {
+  const name = '1. *x* [a](http://b) <at>z</at> & \\ {{DATE(2026-01-01T00:00:00Z,SHORT)}} - c: d';
+  const lines = teamsLines(SERVICES.teams.render(messageNamed(name)).full);
+  t.ok(lines.includes(`VM: ${name}`), lines.join('\n'));
+  t.ok(lines.includes(`Firing: ${name} on ${name}`));
+});
 
 interface Embed {
   readonly title: string;
@@ -227,11 +253,108 @@ t.test('users read the name unchanged', async (t) => {
   const slack = textsOf(JSON.parse(SERVICES.slack.render(messageNamed(name)).full)).join('\n');
   const decoded = slack.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
   t.ok(decoded.includes(`VM: ${name}`));
-  for (const kind of ['teams', 'discord'] as const) {
-    const texts = textsOf(JSON.parse(SERVICES[kind].render(messageNamed(name)).full));
-    t.ok(texts.map((text) => text.replaceAll(/\\([!-/:-@[-`{-~])/g, '$1')).includes(name), kind);
-  }
+  t.ok(teamsLines(SERVICES.teams.render(messageNamed(name)).full).includes(`VM: ${name}`));
+  const discord = textsOf(JSON.parse(SERVICES.discord.render(messageNamed(name)).full));
+  t.ok(discord.map(unescaped).includes(name));
   t.equal(oneLine('a\r\nb\u202ec'), 'a b c');
+});
+
+function unescaped(text: string): string {
+  return text.replaceAll(/\\([!-/:-@[-`{-~])/g, '$1');
+}
+
+/** Every line that a reader of the service sees, unescaped. */
+function linesIn(kind: ChatKind, document: string): string[] {
+  if (kind === 'teams') return teamsLines(document);
+  const decode = (text: string) =>
+    text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+  const texts = textsOf(JSON.parse(document)).flatMap((text) => text.split('\n'));
+  return texts.map(kind === 'slack' ? decode : unescaped);
+}
+
+t.test('HOOK-22: joiners of Persian, Indic scripts and emoji stay', async (t) => {
+  for (const name of ['می\u200cخواهم', '👩\u200d💻 Zürich', 'ക്\u200dഷ', '❤\ufe0f']) {
+    t.equal(oneLine(name), name);
+    for (const kind of ['slack', 'teams', 'discord'] as const) {
+      const lines = linesIn(kind, SERVICES[kind].render(messageNamed(name)).full);
+      t.ok(
+        lines.some((line) => line.includes(name)),
+        `${kind}: ${name}`,
+      );
+    }
+  }
+  t.equal(oneLine('\u200d\u200c\ufe0f'), '', 'a name of joiners alone has no visible text');
+});
+
+t.test('HOOK-22: the lines of a runbook stay lines', async (t) => {
+  const text = 'Line one\nLine two: do *this*\n\n- item <1>';
+  for (const kind of ['slack', 'teams', 'discord'] as const) {
+    const message = messageNamed('web-1', { runbook: { text, url: '' } });
+    const lines = linesIn(kind, SERVICES[kind].render(message).full);
+    const at = lines.findIndex((line) => line.endsWith('Line one'));
+    const shown = lines.slice(at + 1, at + 4).filter((line) => line !== '');
+    t.same(shown.slice(0, 2), ['Line two: do *this*', '- item <1>'], kind);
+  }
+});
+
+t.test('HOOK-28: a group lists as many incidents as fit into the service', async (t) => {
+  const members = Array.from({ length: 200 }, (_, i) => {
+    return { name: `web-${i}.example.com`, value: '93.5 %, since 2026-01-01 00:00:00 UTC' };
+  });
+  const least = { slack: 70, teams: 70, discord: 40 };
+  for (const kind of ['slack', 'teams', 'discord'] as const) {
+    const { full } = SERVICES[kind].render(messageNamed('CPU', { members }));
+    const lines = linesIn(kind, full);
+    const listed = lines.filter((line) => /^web-\d+\.example\.com: 93\.5 %/.test(line)).length;
+    t.ok(listed >= least[kind], `${kind} lists ${listed}`);
+    t.ok(
+      lines.some((line) => line.includes(`${200 - listed} more`)),
+      `${kind} states the number of the others`,
+    );
+    if (kind === 'teams') t.ok(Buffer.byteLength(full) <= TEAMS_BYTES_MAX);
+    if (kind === 'slack') t.ok(full.length < 8_000, `${full.length} characters`);
+    if (kind === 'discord') {
+      const [{ title, description, fields }] = JSON.parse(full).embeds;
+      t.ok(description.length <= 4_096);
+      t.ok(textsOf([title, description, fields]).join('').length <= 6_000);
+    }
+    const few = members.slice(0, 3);
+    const short = linesIn(kind, SERVICES[kind].render(messageNamed('CPU', { members: few })).full);
+    t.notMatch(short.join('\n'), /\d more/, kind);
+  }
+});
+
+t.test('HOOK-21: a link that Discord rejects is text', async (t) => {
+  const hosts = ['http://monitor:8080', 'http://[::1]:8080', 'https://localhost'];
+  for (const origin of hosts) {
+    const { full, short } = SERVICES.discord.render(
+      messageNamed('web-1', { url: `${origin}/i/1` }),
+    );
+    for (const document of [full, short]) {
+      t.equal(JSON.parse(document).embeds[0].url, undefined, origin);
+    }
+    t.ok(JSON.parse(full).embeds[0].description.includes(`<${origin}/i/1>`), origin);
+  }
+  for (const url of ['https://svc.example.com/i/1', 'http://10.0.0.7:8080/i/1']) {
+    const { full } = SERVICES.discord.render(messageNamed('web-1', { url }));
+    t.equal(JSON.parse(full).embeds[0].url, url);
+  }
+});
+
+t.test('HOOK-22: the plainest form is text alone, within the limits', async (t) => {
+  const property = fc.property(names, (name) => {
+    for (const kind of ['slack', 'teams', 'discord'] as const) {
+      const { plain } = SERVICES[kind].render(messageNamed(name));
+      const document = JSON.parse(plain);
+      insist(plain.isWellFormed(), 'a text is not well formed');
+      insist(plain.includes('https://svc.example.com/projects/acme/incidents/inc_1'), 'no link');
+      insist(!('blocks' in document || 'embeds' in document), `${kind} has more than text`);
+      if (kind === 'discord') insist(document.content.length <= 2_000, 'the content is too long');
+      if (kind === 'slack') insist(plain.length < 8_000, 'too long');
+      if (kind === 'teams') insist(!plain.includes('Action.OpenUrl'), 'it has an action');
+    }
+  });
+  t.doesNotThrow(() => fc.assert(property, { numRuns: tries(200) }));
 });
 
 interface Scripted {
@@ -290,7 +413,7 @@ t.test(
     const { send } = await startService(t);
     const ok = { kind: 'accepted' };
     const retry = { kind: 'failed', unknown: false };
-    const final = { kind: 'refused', pauseDestination: false };
+    const final = { kind: 'refused', pauseDestination: false, content: true };
     const pauses = { kind: 'refused', pauseDestination: true };
     const cases: readonly (readonly [ChatKind, Scripted, object])[] = [
       ['slack', { status: 200, text: 'ok' }, ok],
@@ -343,6 +466,11 @@ t.test(
         { ...retry, slows: true, retryAfterMs: 64_000 },
       ],
       ['discord', { status: 429, text: 'null' }, { ...retry, slows: true }],
+      [
+        'discord',
+        { status: 429, text: '{"retry_after":9000,"global":true}' },
+        { ...retry, retryAfterMs: 9_000_000, isGlobalLimit: true },
+      ],
       ['discord', { status: 400, text: '{"code":50006}' }, final],
       ['discord', { status: 401 }, pauses],
       ['discord', { status: 403 }, pauses],

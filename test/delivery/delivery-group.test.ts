@@ -144,6 +144,24 @@ t.test(
   },
 );
 
+t.test('HOOK-22: a group whose content is rejected follows in the plainest form', async (t) => {
+  const world = await grouping(t);
+  world.notifier.answer = () =>
+    world.notifier.requests.length === 1
+      ? { kind: 'refused', error: 'HTTP 400', pauseDestination: false, content: true }
+      : accepted;
+  await world.fire(['vm-1', 'vm-2']);
+  await world.pass(WAIT_MS + 2_000, 1_000);
+  t.match(groupsOf(world), [
+    { value: 'failed', reason: 'REFUSED', vms: ['vm-1', 'vm-2'] },
+    { value: 'sent', vms: ['vm-1', 'vm-2'] },
+  ]);
+  await world.recover(['vm-1', 'vm-2']);
+  await world.pass(WAIT_MS + 2_000, 1_000);
+  t.match(groupsOf(world)[2], { event: 'RECOVERED', value: 'sent', vms: ['vm-1', 'vm-2'] });
+  t.same(world.reportedFaults(), []);
+});
+
 t.test('HOOK-28: a member whose attempt has an unknown outcome gets its recovery', async (t) => {
   const world = await grouping(t);
   world.notifier.answer = () => failed({ unknown: true });

@@ -4,13 +4,16 @@
  */
 import { once } from 'node:events';
 import t from 'tap';
+import { startTestDelivery } from '../../actors/delivery/audience.ts';
+import type { AttemptOutcome } from '../../actors/delivery/notifier-port.ts';
 import { publishDue } from '../../actors/delivery/queues.ts';
 import { supervise } from '../../actors/platform/supervision.ts';
 import type { Delivery, Stream } from '../../streams/platform/stream.ts';
-import { PROJECT } from '../support/alerting-on-host.ts';
+import { by, PROJECT } from '../support/alerting-on-host.ts';
 import {
   accepted,
   bodyOf,
+  type DeliveryWorld,
   delivering,
   failed,
   only,
@@ -95,7 +98,7 @@ t.test(
   async (t) => {
     const world = await delivering(t);
     world.notifier.answer = () =>
-      failed({ httpStatus: 503, slows: true, retryAfterMs: 99 * HOUR_MS });
+      failed({ httpStatus: 503, slows: true, retryAfterMs: 99 * HOUR_MS, isGlobalLimit: true });
     await world.fire(['vm-1']);
     await world.until('it waits', () => only(world).value === 'waiting');
     const { createdMs, nextAttemptMs } = only(world);
@@ -110,6 +113,108 @@ t.test(
   },
 );
 
+t.test('HOOK-13: Retry-After delays a firing message by at most an hour', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => failed({ httpStatus: 429, slows: true, retryAfterMs: 9 * HOUR_MS });
+  await world.fire(['vm-1']);
+  await world.until('it waits', () => only(world).value === 'waiting');
+  t.equal(only(world).nextAttemptMs, only(world).createdMs + HOUR_MS);
+  world.notifier.answer = () => accepted;
+  await world.pass(HOUR_MS + 1_000, 60_000);
+  t.equal(only(world).value, 'sent');
+  world.notifier.answer = () => failed({ httpStatus: 429, slows: true, retryAfterMs: 9 * HOUR_MS });
+  await world.recover(['vm-1']);
+  const recovery = () => world.deliveries().find(({ event }) => event === 'RECOVERED');
+  await world.until('the recovery waits', () => recovery()?.value === 'waiting');
+  t.equal(recovery()?.nextAttemptMs, (recovery()?.createdMs ?? 0) + 9 * HOUR_MS, 'as requested');
+});
+
+const contentRefused: AttemptOutcome = {
+  kind: 'refused',
+  httpStatus: 400,
+  error: 'Discord answered 400: it rejected the message',
+  pauseDestination: false,
+  content: true,
+};
+
+t.test('HOOK-22: a message whose content is rejected follows in the plainest form', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => (world.notifier.requests.length === 1 ? contentRefused : accepted);
+  await world.fire(['vm-1']);
+  await world.until('both ended', () =>
+    world.deliveries().every(({ reason, value }) => reason || value === 'sent'),
+  );
+  const rows = world
+    .instances('delivery')
+    .map(({ value, context }) => ({ value, ...context }))
+    .toSorted((a, b) => Number(a.isPlain ?? false) - Number(b.isPlain ?? false));
+  t.match(rows, [
+    { value: 'failed', reason: 'REFUSED', isPlain: undefined, attempts: { length: 1 } },
+    { value: 'sent', isPlain: true, attempts: { length: 1 }, incident: rows[0]?.incident },
+  ]);
+  t.match(rows[0]?.attempts[0]?.error, /it rejected the message. A new delivery repeats it/);
+  const [first, second] = world.notifier.requests;
+  t.not(first?.deliveryId, second?.deliveryId, 'changed content has a new id');
+  t.same(noticesOf(world), [], 'the page arrived');
+  await world.recover(['vm-1']);
+  await world.until('the recovery is sent', () => world.notifier.requests.length === 3);
+  t.same(
+    world.notifier.events(),
+    Array.from(['firing', 'firing', 'recovered'], (e) => `incident.${e} of vm-1`),
+  );
+  t.same(world.reportedFaults(), []);
+});
+
+t.test('HOOK-22: the plainest form is sent once, and its rejection is a notice', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => contentRefused;
+  await world.fire(['vm-1']);
+  await world.pass(2 * HOUR_MS, 60_000);
+  t.equal(world.notifier.requests.length, 2);
+  t.match(noticesOf(world), [
+    { kind: 'MESSAGES_REFUSED', text: /rejects all messages.*Discord answered 400/, endedMs: null },
+  ]);
+  world.notifier.answer = () => accepted;
+  await world.fire(['vm-2']);
+  await world.until('it is sent', () => world.notifier.requests.length === 3);
+  await world.settle();
+  t.match(noticesOf(world), [{ endedMs: Number }], 'it ends with the next accepted message');
+});
+
+t.test('HOOK-22: rejected messages do not delay the others', async (t) => {
+  const world = await delivering(t);
+  const isPlain = (id: string) =>
+    world.host.view(PROJECT).instance('delivery', id)?.context.isPlain === true;
+  world.notifier.answer = ({ deliveryId }) => (isPlain(deliveryId) ? accepted : contentRefused);
+  await world.fire(Array.from({ length: 20 }, (_, i) => `vm-${i}`));
+  await world.until('all arrived', () => world.deliveries().filter(sent).length === 20);
+  t.equal(world.deliveries().length, 40);
+  t.ok(world.clock.elapsed() < 5_000, 'no breaker opened');
+  t.same(noticesOf(world), []);
+});
+
+t.test('HOOK-22: the plainest form of a test follows too', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => contentRefused;
+  const destination = world.hook.slice(world.hook.lastIndexOf('/') + 1);
+  for (const test of ['one', 'two']) {
+    await world.host.submit({
+      project: PROJECT,
+      by,
+      decide: (draft) => startTestDelivery(draft, { destination, recipient: null, test }),
+    });
+  }
+  const ended = () => world.deliveries().filter(({ value }) => value === 'failed');
+  await world.until('all ended', () => ended().length === 4);
+  t.equal(world.notifier.requests.length, 4);
+});
+
+const noticesOf = (world: DeliveryWorld) =>
+  world.host
+    .view(PROJECT)
+    .records('notice', { limit: 9 })
+    .items.map(({ body }) => body);
+
 t.test('HOOK-16: a throttling endpoint gets one attempt at a time after its rest', async (t) => {
   const world = await delivering(t);
   await world.fire(Array.from({ length: 20 }, (_, i) => `vm-${i}`));
@@ -119,10 +224,10 @@ t.test('HOOK-16: a throttling endpoint gets one attempt at a time after its rest
   await world.fire(Array.from({ length: 40 }, (_, i) => `late-${i}`));
   await world.until('it failed', () => world.notifier.requests.length >= 1);
   await world.settle();
-  const asked = world.notifier.requests.length;
-  t.ok(asked <= 21, 'attempts that were in flight together');
+  const requested = world.notifier.requests.length;
+  t.ok(requested <= 21, 'attempts that were in flight together');
   await world.pass(59_000, 1_000);
-  t.equal(world.notifier.requests.length, asked, 'it rests');
+  t.equal(world.notifier.requests.length, requested, 'it rests');
   world.notifier.answer = () => undefined;
   await world.pass(2_000, 1_000);
   t.equal(world.notifier.hanging, 1, 'then one at a time');

@@ -100,8 +100,8 @@ const caller = () => ({ project: PROJECT, by, request: freshRequest() });
 const HOUR_MS = 3_600_000;
 
 /** The reason of a rejection. */
-const refusalOf = (asked: Promise<unknown>) =>
-  asked.then(
+const refusalOf = (requested: Promise<unknown>) =>
+  requested.then(
     () => undefined,
     (error: unknown) => error,
   );

@@ -8,6 +8,7 @@ import t from 'tap';
 import type { AttemptOutcome, MailTarget, Target } from '../../actors/delivery/notifier-port.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import type { BodyStore } from '../../sqlite/platform/secrets/secret-store.ts';
+import { createContents } from '../../src/delivery/notify/contents.ts';
 import {
   chartInWords,
   drawChart,
@@ -20,7 +21,7 @@ import {
   openEmail,
 } from '../../src/delivery/notify/email/email.ts';
 import { encodeLetter, renderLetter } from '../../src/delivery/notify/email/letter.ts';
-import { createContents, renderers } from '../../src/delivery/notify/notifier.ts';
+import { renderers } from '../../src/delivery/notify/kinds.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { createMailer } from '../../src/platform/mail/mailer.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
@@ -333,7 +334,8 @@ t.test('with any names, a mail has one subject line and no markup from names', a
   const property = fc.property(names, (name) => {
     const { subject, html, text } = renderLetter(messageNamed(name));
     // Lines of a runbook stay separate, and long words are broken.
-    const tagsOf = (shown: string) => shown.replaceAll(/<w?br>/g, '').match(/<[^>]*>/g) ?? [];
+    const tagsOf = (displayed: string) =>
+      displayed.replaceAll(/<w?br>/g, '').match(/<[^>]*>/g) ?? [];
     const known = tagsOf(renderLetter(messageNamed('x')).html);
     const tags = tagsOf(html);
     return (

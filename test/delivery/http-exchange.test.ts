@@ -13,7 +13,13 @@ import {
   parseRetryAfter,
   redact,
 } from '../../src/delivery/notify/http/exchange.ts';
-import { condition, duration, oneLine, quantity } from '../../streams/alerting/wording.ts';
+import {
+  exactQuantity,
+  parseQuantity,
+  quantity,
+  readingBeside,
+} from '../../streams/alerting/quantity.ts';
+import { condition, duration, oneLine } from '../../streams/alerting/wording.ts';
 import { tries } from '../support/tries.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);
@@ -223,8 +229,63 @@ t.test('quantities, durations and conditions are readable', async (t) => {
     '2 h 30 min',
     '3 d',
   ]);
+  t.equal(
+    condition({
+      metricId: 'memory_used_bytes',
+      operator: 'GREATER_THAN',
+      threshold: 2_000_000_000,
+      sustainedSeconds: 0,
+      unit: 'bytes',
+    }),
+    'memory_used_bytes above 2 GB',
+  );
   const rule = { metricId: 'load_1m', operator: 'LESS_THAN_OR_EQUAL', threshold: 4, unit: 'load' };
   t.equal(condition({ ...rule, sustainedSeconds: 300 }), 'load_1m at or below 4 for 5 min');
   t.equal(condition({ ...rule, sustainedSeconds: 0 }), 'load_1m at or below 4');
   t.equal(oneLine(' a\r\n\tb\u00a0\u2028c\ud800 '), 'a b c�');
+});
+
+t.test('a threshold is displayed as it was typed', async (t) => {
+  const typed = ['2 GiB', '1.5 GiB', '2 GB', '500 MB', '1.5 TB', '64 KiB', '2 kB', '17 B', '0 B'];
+  for (const text of typed) {
+    t.equal(exactQuantity(parseQuantity(text)?.value ?? Number.NaN, 'bytes'), text);
+    const rate = parseQuantity(`${text}/s`);
+    t.same(rate?.unit, 'bytes_per_second');
+    t.equal(exactQuantity(rate?.value ?? Number.NaN, 'bytes_per_second'), `${text}/s`);
+  }
+  t.equal(exactQuantity(123_456_789, 'bytes'), '123456789 B', 'no unit makes it shorter');
+  t.equal(exactQuantity(99.999_999_9, 'percent'), '99.9999999 %');
+  t.same(parseQuantity('2GiB'), { value: 2 ** 31, unit: 'bytes' });
+  t.same(parseQuantity('90%'), { value: 90, unit: 'percent' });
+  t.same(parseQuantity(' -1.5e3 '), { value: -1_500, unit: '' });
+  t.same(parseQuantity('5 s'), { value: 5, unit: 'seconds' });
+  for (const text of ['', 'GiB', '2 gigs', 'Infinity', '1e999', '2GiB3', '1,5 GiB']) {
+    t.equal(parseQuantity(text), undefined, text);
+  }
+  const property = fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
+    const { value: again } = parseQuantity(exactQuantity(value, 'bytes')) ?? {};
+    return again === value || (again === 0 && value === 0);
+  });
+  t.doesNotThrow(() => fc.assert(property, { numRuns: tries(500) }), 'without rounding');
+});
+
+t.test('a reading never looks like the threshold that it passes', async (t) => {
+  t.equal(readingBeside(90.000_000_1, 90, 'percent'), '90.0000001 %');
+  t.equal(readingBeside(89.999_999_9, 90, 'percent'), '89.9999999 %');
+  t.equal(readingBeside(93.500_000_01, 90, 'percent'), '93.5 %', 'six digits where they suffice');
+  t.equal(readingBeside(90, 90, 'percent'), '90 %');
+  t.equal(readingBeside(2_000_000_000, 1_000_000_000, 'bytes'), '2 GB');
+  t.equal(readingBeside(2 ** 31 + 1, 2 ** 31, 'bytes'), '2.000000001 GiB');
+  t.equal(readingBeside(900e6, 2e9, 'bytes'), '900 MB', "in the threshold's family of units");
+  t.equal(readingBeside(0, 2 ** 30, 'bytes'), '0 B');
+  const near = fc.tuple(
+    fc.double({ min: 1, max: 1e12, noNaN: true }),
+    fc.double({ min: -1e-6, max: 1e-6, noNaN: true }),
+  );
+  const property = fc.property(near, fc.constantFrom('percent', 'bytes'), ([level, off], unit) => {
+    const value = level * (1 + off);
+    const shown = parseQuantity(readingBeside(value, level, unit))?.value ?? Number.NaN;
+    return Math.sign(shown - level) === Math.sign(value - level);
+  });
+  t.doesNotThrow(() => fc.assert(property, { numRuns: tries(500) }));
 });

@@ -210,8 +210,8 @@ t.test(
       await before.putInForce({ destinationNames: hooks });
       before.startDeliverer();
       const vms = Array.from({ length: 40 }, (_, i) => `vm-${i}`);
-      let asked = 0;
-      before.notifier.answer = () => (++asked % 5 === 0 ? undefined : accepted);
+      let requested = 0;
+      before.notifier.answer = () => (++requested % 5 === 0 ? undefined : accepted);
       await before.fire(vms);
       await before.settle(turns);
       // The state after a kill: the files as they are now.

@@ -234,6 +234,10 @@ t.test('the mail names what was paused and how to resume it', async (t) => {
     taken?.source.replaceAll('=\n', ''),
     /svc destinations resume projects\/demo\/destinations\/dst_1/,
   );
+  await send({ ...mail, notice: { ...notice, kind: 'MESSAGES_REFUSED' } });
+  const rejected = server.mails.pop()?.source.replaceAll('=\n', '');
+  t.match(rejected, /Subject: Notifications of demo are rejected/);
+  t.match(rejected, /svc destinations test projects\/demo\/destinations\/dst_1/);
   const forged = 'tls: names are\r\n\r\nDear owner,\u2028sign in at https://evil.example';
   await send({ ...mail, notice: { ...notice, text: forged } });
   t.match(

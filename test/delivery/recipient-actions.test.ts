@@ -4,6 +4,10 @@
  */
 import t from 'tap';
 import { startTestDelivery } from '../../actors/delivery/audience.ts';
+import { BOUNCE_PATH, bounceRoutes } from '../../src/admin/bounce-routes.ts';
+import type { Log } from '../../src/platform/log.ts';
+import type { Bounce } from '../../src/platform/mail/bounce.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { by, PROJECT } from '../support/alerting-on-host.ts';
 import {
@@ -137,6 +141,46 @@ t.test('HOOK-26: a bouncing address ends its recipient and no other', async (t) 
   ]);
   t.equal(world.notifier.requests.length, 7, 'one to the first, six to the second');
   t.equal(outcomesOf(world).filter((line) => line.endsWith('RECIPIENT_BOUNCED')).length, 5);
+});
+
+t.test('HOOK-26: a mail that is returned later ends its recipient and no other', async (t) => {
+  const world = await mailing(t, ['ann', 'ben']);
+  await world.fire(['vm-1']);
+  await world.until('all have ended', () => world.live('delivery').length === 0);
+  const toAnn = world.deliveries().find(({ recipient }) => recipient === 'ann')?.id ?? '';
+  const logged: object[] = [];
+  const log = { info: (facts: object) => void logged.push(facts) } as unknown as Log;
+  const routes = bounceRoutes({
+    host: world.host,
+    log,
+    metrics: createMetrics({ clock: world.clock, version: '' }),
+  });
+  const pipe = async (bounce: Partial<Bounce>) => {
+    const whole = {
+      messageId: `${toAnn}@svc.example.com`,
+      action: 'failed',
+      status: '5.1.1',
+      ...bounce,
+    };
+    const body = { bounces: JSON.stringify([whole]) };
+    const none = Object.assign(() => {}, { drained: () => Promise.resolve() });
+    return routes[BOUNCE_PATH]?.(new AbortController().signal, none, body);
+  };
+  t.same(await pipe({ action: 'delayed', status: '4.4.1' }), { outcomes: ['other'] });
+  t.same(await pipe({ status: '5.7.1' }), { outcomes: ['other'] });
+  t.same(await pipe({ messageId: `dlv_${'0'.repeat(32)}@x` }), { outcomes: ['unknown'] });
+  t.same(await pipe({ messageId: '<script>@x' }), { outcomes: ['unknown'] });
+  const view = world.host.view(PROJECT);
+  t.match(view.instance('recipient', 'ann'), { value: 'verified' });
+  t.same(await pipe({}), { outcomes: ['recorded'] });
+  t.same(await pipe({}), { outcomes: ['already'] });
+  t.match(view.instance('recipient', 'ann'), {
+    value: 'bounced',
+    context: { reason: 'A returned mail reports that the address accepts no mail (5.1.1)' },
+  });
+  t.match(view.instance('recipient', 'ben'), { value: 'verified' });
+  t.match(view.records('notice', { limit: 9 }).items, [{ body: { kind: 'RECIPIENT_BOUNCED' } }]);
+  t.notMatch(JSON.stringify(logged), /dlv_|@/, 'the log names no mail and no address');
 });
 
 t.test('a mail may take 30 s, and counts as lost only after that', async (t) => {

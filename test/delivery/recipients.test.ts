@@ -19,8 +19,8 @@ const ADA = 'ada@example.com';
 const BOB = 'bob@example.com';
 const VERIFY = '/v1/recipients/verify';
 
-const refusalOf = (asked: Promise<unknown>) =>
-  asked.then(
+const refusalOf = (requested: Promise<unknown>) =>
+  requested.then(
     () => undefined,
     (error: unknown) => error,
   );

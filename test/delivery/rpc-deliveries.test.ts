@@ -21,9 +21,15 @@ async function withDestinations(world: RpcWorld) {
     by,
     decide(draft) {
       const { at } = draft;
-      const shown = { urlDigest: '', host: '', lastFour: '', urlId: null, secretId: null };
+      const displayed = { urlDigest: '', host: '', lastFour: '', urlId: null, secretId: null };
       const destination = (id: string, kind: DestinationKind) =>
-        draft.start('destination', id, { at, project: 'demo', kind, displayName: id, ...shown });
+        draft.start('destination', id, {
+          at,
+          project: 'demo',
+          kind,
+          displayName: id,
+          ...displayed,
+        });
       destination('dst_hook', 'webhook');
       destination('dst_mail', 'email');
       const person = { person: 'per_1', role: 'VIEWER', displayName: 'Ann' } as const;
@@ -119,9 +125,9 @@ t.test('Deliveries', async (t) => {
     'API-30: recipients and answers are hidden from callers without write access',
     async (t) => {
       t.match(await get(mail), { recipient: 'ann@example.com' });
-      const shown = await get(mail, world.keys.read);
-      t.match(shown, { recipient: '', attempts: [{ httpStatus: 503, answerExcerpt: '' }] });
-      t.notMatch(JSON.stringify([shown, await list({}, world.keys.read)]), /ann@|busy/);
+      const displayed = await get(mail, world.keys.read);
+      t.match(displayed, { recipient: '', attempts: [{ httpStatus: 503, answerExcerpt: '' }] });
+      t.notMatch(JSON.stringify([displayed, await list({}, world.keys.read)]), /ann@|busy/);
       t.match(JSON.stringify(await list()), /ann@example\.com/);
       t.notMatch(JSON.stringify(await list()), /busy/, 'answers are returned one by one');
     },
@@ -206,4 +212,23 @@ t.test('a step of a delivery is named after its event and its destination', asyn
   };
   t.same(await namesOf('delivery'), new Set(['TEST to dst_mail', 'TEST to dst_hook']));
   t.same(await namesOf('recipient'), new Set(['dst_mail']), 'without a person’s address');
+});
+
+t.test('API-30: a due delivery shows when its resting destination is tried next', async (t) => {
+  const untilMs = (START_SECONDS + 300) * 1_000;
+  const rests = {
+    untilMs: (destination: string) => (destination === 'dst_hook' ? untilMs : null),
+  };
+  const world = await startRpcWorld(t, () => ({ rests }));
+  const { hook, mail } = await withDestinations(world);
+  const shown = async (id: string) =>
+    (await world.call('GetDelivery', { name: `${PROJECT}/deliveries/${id}` })).body;
+  t.match(await shown(hook), { state: 'QUEUED', nextAttemptUnix: String(START_SECONDS + 300) });
+  t.notOk('nextAttemptUnix' in (await shown(mail)), 'its destination does not rest');
+  await world.host.submit({
+    project: 'demo',
+    by,
+    decide: (draft) => draft.send('delivery', hook, { type: 'attemptDue', at: draft.at }).changed,
+  });
+  t.match(await shown(hook), { state: 'RECHECKING', nextAttemptUnix: String(START_SECONDS + 300) });
 });

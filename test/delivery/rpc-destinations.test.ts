@@ -34,8 +34,8 @@ t.test('Audit', async (t) => {
   });
   await t.test('destinations are shown to keys that may write', async (t) => {
     t.same((await list({}, world.keys.read)).body.transitions, []);
-    const asked = await list({ machine: 'destination' }, world.keys.read);
-    t.match(asked, { status: 403, reason: 'MISSING_CAPABILITY' });
+    const requested = await list({ machine: 'destination' }, world.keys.read);
+    t.match(requested, { status: 403, reason: 'MISSING_CAPABILITY' });
   });
   await t.test('machines are returned with definition and drawings', async (t) => {
     const { machines } = (await world.call('ListMachines', { projectName: PROJECT })).body;

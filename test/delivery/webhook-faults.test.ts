@@ -2,7 +2,7 @@
 import t from 'tap';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
 import { createHttpExchange, outcomeOfFault } from '../../src/delivery/notify/http/exchange.ts';
-import type { Resolve } from '../../src/delivery/notify/http/guarded-agent.ts';
+import type { Resolve } from '../../src/platform/http/dial.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 
 t.test('an error states the problem and whose fault it is, but no address', (t) => {
@@ -12,7 +12,8 @@ t.test('an error states the problem and whose fault it is, but no address', (t) 
   const cases: readonly (readonly [Error, object])[] = [
     [fault('ECONNREFUSED', 'connect'), { unknown: false, error: 'Connection refused' }],
     [fault('EHOSTUNREACH', 'connect'), { unknown: false, error: 'The host cannot be reached' }],
-    [fault('UND_ERR_CONNECT_TIMEOUT'), { unknown: false, error: 'No connection within 3 s' }],
+    [fault('UND_ERR_CONNECT_TIMEOUT'), { unknown: false, error: 'TLS: no handshake within 3 s' }],
+    [fault('ETIMEDOUT', 'connect'), { unknown: false, error: 'No connection within 3 s' }],
     ...['EMFILE', 'EADDRNOTAVAIL', 'EPERM'].map((code) => {
       const error = 'This service could not open a connection';
       return [fault(code, 'connect'), { unknown: false, ours: true, error }] as const;

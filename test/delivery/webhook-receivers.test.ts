@@ -15,8 +15,10 @@ import t, { type Test } from 'tap';
 import type { AttemptOutcome } from '../../actors/delivery/notifier-port.ts';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
 import { createHttpExchange } from '../../src/delivery/notify/http/exchange.ts';
-import { createResolve, type Resolve } from '../../src/delivery/notify/http/guarded-agent.ts';
-import { createWebhookSender, formatSecret } from '../../src/delivery/notify/webhook/webhook.ts';
+import { createResolve } from '../../src/delivery/notify/http/guarded-agent.ts';
+import { formatSecret } from '../../src/delivery/notify/webhook/signatures.ts';
+import { createWebhookSender } from '../../src/delivery/notify/webhook/webhook.ts';
+import type { Resolve } from '../../src/platform/http/dial.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 
 const file = (name: string) =>

@@ -13,12 +13,9 @@ import {
   createHttpExchange,
   type HttpExchangeDeps,
 } from '../../src/delivery/notify/http/exchange.ts';
-import type { Resolve } from '../../src/delivery/notify/http/guarded-agent.ts';
-import {
-  createWebhookSender,
-  formatSecret,
-  signatureHeaders,
-} from '../../src/delivery/notify/webhook/webhook.ts';
+import { formatSecret, signatureHeaders } from '../../src/delivery/notify/webhook/signatures.ts';
+import { createWebhookSender } from '../../src/delivery/notify/webhook/webhook.ts';
+import type { Resolve } from '../../src/platform/http/dial.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { codeBlock } from '../support/code-blocks.ts';
 
@@ -178,9 +175,10 @@ t.test('HOOK-17: a public name whose socket connects elsewhere gets no request b
   server.on('connection', (socket) => socket.on('data', (chunk) => (bytes += chunk.length)));
   // The guard accepts the resolved address and rejects the socket's, as with a rebinding proxy.
   const guard = new AddressGuard({ hosts: [], http: true });
-  let asked = 0;
+  let requested = 0;
   guard.refuseUrl = () => undefined;
-  guard.refuseAddress = () => (asked++ === 0 ? undefined : 'the socket is at a private address');
+  guard.refuseAddress = () =>
+    requested++ === 0 ? undefined : 'the socket is at a private address';
   const resolve: Resolve = (_host, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
   const sender = openSender({ guard, clock: systemClock, resolve, noAddressMs: 0 });
   const outcome = await sender.attempt(request(`http://hooks.example:${port(server)}/`));

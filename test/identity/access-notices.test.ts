@@ -7,11 +7,11 @@ import t from 'tap';
 import {
   type AccessMatter,
   type AccessNotice,
+  displayedTo,
   KEPT,
   LISTED_MAX,
   recordAccessChange,
   sentencesOf,
-  shownTo,
 } from '../../actors/identity/access-notices.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import { startWorld, tester } from '../support/host-in-memory.ts';
@@ -81,21 +81,21 @@ t.test(
     const [notice, ...others] = noticesOf(host);
     if (!notice) throw new Error('There is no notice');
     t.same(others, []);
-    const shown = shownTo(notice, OWNER);
-    const sentences = shown ? sentencesOf(shown) : [];
+    const displayed = displayedTo(notice, OWNER);
+    const sentences = displayed ? sentencesOf(displayed) : [];
     t.equal(sentences.length, LISTED_MAX + 1);
     t.equal(sentences.at(-1), '80 further changes');
-    const bobs = shownTo(notice, { member: 'bob', isOwner: false });
+    const bobs = displayedTo(notice, { member: 'bob', isOwner: false });
     t.same(
       bobs && sentencesOf(bobs),
       ['Some further changes'],
       'every member who is affected is notified',
     );
-    t.equal(shownTo(notice, { member: 'eve', isOwner: false }), undefined);
+    t.equal(displayedTo(notice, { member: 'eve', isOwner: false }), undefined);
   },
 );
 
-async function noting(t: Parameters<typeof startWorld>[0]) {
+async function recording(t: Parameters<typeof startWorld>[0]) {
   const { host, clock } = await startWorld(t);
   const record = (about: AccessMatter, text: string) =>
     host.submit({
@@ -109,13 +109,13 @@ async function noting(t: Parameters<typeof startWorld>[0]) {
 }
 
 t.test('keys and leaks never hide an owner: serious changes take precedence', async (t) => {
-  const { record, listed } = await noting(t);
+  const { record, listed } = await recording(t);
   for (let n = 0; n < 30; n++) await record('KEY', `key ${n}`);
   await record('ACCESS', 'owner 0');
   await record('LEAK', 'leak 0');
   t.match(listed(), ['key 0', 'key 1']);
   t.same(listed().slice(-2), ['owner 0', 'leak 0']);
-  const many = await noting(t);
+  const many = await recording(t);
   for (let n = 0; n < 3 * LISTED_MAX; n++) {
     await many.record('KEY', `key ${n}`);
     await many.record('ACCESS', `owner ${n}`);
@@ -126,7 +126,7 @@ t.test('keys and leaks never hide an owner: serious changes take precedence', as
 });
 
 t.test('endless leaks become one mail in ten minutes', async (t) => {
-  const { host, clock, record } = await noting(t);
+  const { host, clock, record } = await recording(t);
   for (let minute = 0; minute < 60; minute++) {
     await record('LEAK', `leak ${minute}`);
     clock.jump(MINUTE_MS);
@@ -139,7 +139,7 @@ t.test('endless leaks become one mail in ten minutes', async (t) => {
 });
 
 t.test('noise overwrites no notice that lists more than keys', async (t) => {
-  const { host, clock, record, listed } = await noting(t);
+  const { host, clock, record, listed } = await recording(t);
   await record('ACCESS', 'an owner');
   for (let n = 0; n < KEPT + 20; n++) {
     clock.jump(30 * MINUTE_MS);

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import { locationOf, validateReturnPath } from '../../src/identity/sign-in/request-fields.ts';
-import { cookieName, readCookie } from '../../src/identity/sign-in/session-cookie.ts';
+import { loginCookieName, readCookie } from '../../src/identity/sign-in/session-cookie.ts';
 import { AddressLimits } from '../../src/platform/http/anonymous-limits.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { reasonOf } from '../support/host-in-memory.ts';
@@ -93,7 +93,7 @@ t.test('two session cookies are rejected, and their link is not used up', async 
   t.equal((await new Browser(world).post('/auth/link', { token })).status, 303);
   t.equal(readCookie('a=1; svc_session=x=y ;b', 'svc_session'), 'x=y');
   t.equal(readCookie('xsvc_session=1; Svc_session=2', 'svc_session'), undefined);
-  t.equal(cookieName('https://a', 'login'), '__Host-svc_login');
+  t.equal(loginCookieName('https://a', 'abcdefghij'), '__Host-svc_login_abcdefgh');
 });
 
 t.test('a sign-in ends the earlier session', async (t) => {

@@ -215,26 +215,26 @@ t.test(
     const { token } = await world.operatorLink(await world.person('ada@example.com'));
     const verifier = 'v'.repeat(43);
     const challenge = createHash('sha256').update(verifier).digest('base64url');
-    const asked = { port: '45678', state: 's'.repeat(22), challenge };
-    const path = `/auth/cli?${new URLSearchParams(asked)}`;
+    const requested = { port: '45678', state: 's'.repeat(22), challenge };
+    const path = `/auth/cli?${new URLSearchParams(requested)}`;
     const browser = new Browser(world);
     const sent = new URL((await browser.get(path)).location);
     t.equal(sent.pathname, '/auth/sign-in');
-    t.match(await browser.post('/auth/cli', asked), { status: 401 });
+    t.match(await browser.post('/auth/cli', requested), { status: 401 });
     await browser.post('/auth/link', { token });
     const back = new URL((await browser.get(sent.pathname + sent.search)).location);
-    t.same(Object.fromEntries(back.searchParams), asked, 'the request survives the sign-in');
+    t.same(Object.fromEntries(back.searchParams), requested, 'the request survives the sign-in');
     const page = await browser.get(path);
     t.match(page.text, /svc login/);
     t.match(
       page.headers.get('content-security-policy'),
       "form-action 'self' http://127.0.0.1:45678;",
     );
-    const { location, status } = await browser.post('/auth/cli', asked);
+    const { location, status } = await browser.post('/auth/cli', requested);
     t.equal(status, 303);
     const local = new URL(location);
     t.equal(local.origin, 'http://127.0.0.1:45678');
-    t.equal(local.searchParams.get('state'), asked.state);
+    t.equal(local.searchParams.get('state'), requested.state);
     const code = local.searchParams.get('code') ?? '';
     const program = new Browser(world);
     const stolen = await program.send('/auth/link', { json: { token: code } });
@@ -242,7 +242,7 @@ t.test(
     const answer = await program.send('/auth/link', { json: { token: code, verifier } });
     t.equal(answer.status, 200);
     t.equal(world.people.sessionOf(JSON.parse(answer.text).session.secret).method, 'cli');
-    const again = await program.post('/auth/cli', asked);
+    const again = await program.post('/auth/cli', requested);
     t.equal(again.status, 403, 'it cannot renew itself');
     t.match(again.text, /cannot confirm another sign-in. Sign in by a link/);
   },

@@ -84,8 +84,12 @@ t.test('KEY-01: a secret of one kind is never accepted as another kind', async (
     const { id, text, hash } = mintSecret(kind, { ...ports, id: 'of1Its2Own3' });
     t.match(text, new RegExp(`^svc_${kind}_of1Its2Own3_[0-9A-Za-z]{49}$`));
     t.equal(hash, hashKey(text));
-    for (const asked of kinds) {
-      t.equal(parseSecret(asked, text), asked === kind ? id : undefined, `${kind} as ${asked}`);
+    for (const requested of kinds) {
+      t.equal(
+        parseSecret(requested, text),
+        requested === kind ? id : undefined,
+        `${kind} as ${requested}`,
+      );
     }
     t.equal(parseKey(text)?.kind, kinds.indexOf(kind) < 5 ? undefined : kind);
     t.equal(parseSecret(kind, `${text.slice(0, -1)}${text.endsWith('0') ? '1' : '0'}`), undefined);

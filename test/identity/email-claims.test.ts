@@ -35,28 +35,28 @@ async function startClaims(world: PeopleWorld) {
     });
     return (await world.use({ token: token ?? '' })).person;
   };
-  const shownNames = (person: string) =>
+  const displayedNames = (person: string) =>
     world.host.findInstancesOf('membership', person).map(({ context }) => context.displayName);
-  return { takeLink, shownNames };
+  return { takeLink, displayedNames };
 }
 
 const marked = (email: string) => `${email.split('@')[0]} (invited as ${email}, not proven)`;
 
 t.test('everyone who accepted an invitation to one address is marked as unproven', async (t) => {
   const world = await startPeopleWorld(t);
-  const { takeLink, shownNames } = await startClaims(world);
+  const { takeLink, displayedNames } = await startClaims(world);
   const first = await takeLink('p-0', BOBS);
   const second = await takeLink('p-1', BOBS);
   t.not(first, second);
-  t.same(shownNames(first), [marked(BOBS)]);
-  t.same(shownNames(second), [marked(BOBS)], 'including the latest');
+  t.same(displayedNames(first), [marked(BOBS)]);
+  t.same(displayedNames(second), [marked(BOBS)], 'including the latest');
   const system = world.host.view(SYSTEM_PROJECT);
   t.same(claimantsOf(system, BOBS), [first, second]);
 
   const proven = await world.people.signInByIdentity(account('bob', BOBS), 'test');
   t.equal(proven.person, first, 'the owner of the address takes over the first claimant');
-  t.same(shownNames(first), ['bob']);
-  t.same(shownNames(second), [marked(BOBS)], 'this proves nothing about the other one');
+  t.same(displayedNames(first), ['bob']);
+  t.same(displayedNames(second), [marked(BOBS)], 'this proves nothing about the other one');
   t.same(claimantsOf(system, BOBS), [second]);
 });
 
@@ -85,14 +85,14 @@ async function forgetLater({ host }: PeopleWorld, later: string, member: string)
 t.test('a start marks once the claimants that an older version did not mark', async (t) => {
   const world = await startPeopleWorld(t);
   const { host } = world;
-  const { takeLink, shownNames } = await startClaims(world);
+  const { takeLink, displayedNames } = await startClaims(world);
   const first = await takeLink('p-0', BOBS);
   const second = await takeLink('p-1', BOBS);
   const [row] = host.findInstancesOf('membership', second);
   await forgetLater(world, second, row?.instance ?? '');
-  t.same(shownNames(second), ['bob'], 'without its mark');
+  t.same(displayedNames(second), ['bob'], 'without its mark');
   await completeClaimIndex(host);
-  t.same(shownNames(second), [marked(BOBS)]);
+  t.same(displayedNames(second), [marked(BOBS)]);
   t.same(claimantsOf(host.view(SYSTEM_PROJECT), BOBS), [first, second]);
   const sequence = host.appliedSequence();
   await completeClaimIndex(host);
@@ -113,7 +113,7 @@ t.test('in any order, a person without a proven address is displayed with the ma
   await fc.assert(
     fc.asyncProperty(actions, async (steps) => {
       const world = await startPeopleWorld(t);
-      const { takeLink, shownNames } = await startClaims(world);
+      const { takeLink, displayedNames } = await startClaims(world);
       const invited = new Map<string, string>();
       for (const { act, project, email } of steps) {
         await outcomeOf(async () => {
@@ -127,7 +127,7 @@ t.test('in any order, a person without a proven address is displayed with the ma
         const isProven = own !== '';
         if (claimOf(system, person) !== (isProven ? undefined : email)) return false;
         if (claimantsOf(system, email).includes(person) === isProven) return false;
-        if (!shownNames(person).every((name) => (name !== marked(email)) === isProven))
+        if (!displayedNames(person).every((name) => (name !== marked(email)) === isProven))
           return false;
       }
       return true;

@@ -118,10 +118,10 @@ t.test('ciVerification: only an approval of the reviewed digest approves it', as
 t.test(
   'ciVerification: the first observation is the only one until a person decides',
   async (t) => {
-    const shown = edgesOf('ciVerification', 'proofSubmitted');
-    t.ok(shown.some(({ from }) => from.value === 'observed'));
-    t.ok(taken(shown).length > 0);
-    for (const { from, to, event } of taken(shown)) {
+    const displayed = edgesOf('ciVerification', 'proofSubmitted');
+    t.ok(displayed.some(({ from }) => from.value === 'observed'));
+    t.ok(taken(displayed).length > 0);
+    for (const { from, to, event } of taken(displayed)) {
       const { bound, recorded, digest, warnings } = event;
       const { observation } = contextOf<CiVerificationContext>(to);
       t.same(observation, { bound, recorded, digest, warnings });
@@ -260,8 +260,8 @@ t.test('session: no secret outlives its absolute end, which never moves', async 
     const { hash, previous, givenUp, expiresMs } = contextOf<SessionContext>(to);
     t.equal(hash, event.hash);
     const untilMs = Math.min(event.at + 60_000, expiresMs);
-    const shown = { hash: before.hash, untilMs, isNewUnseen: true };
-    const kept = before.previous?.isNewUnseen ? before.previous : shown;
+    const displayed = { hash: before.hash, untilMs, isNewUnseen: true };
+    const kept = before.previous?.isNewUnseen ? before.previous : displayed;
     t.same(previous, kept, 'the latest secret that was used, and no older one');
     const added = before.previous?.isNewUnseen ? [before.hash] : [];
     t.same(givenUp, [...before.givenUp, ...added], 'an unused secret is remembered');

@@ -33,10 +33,10 @@ t.test('an invitation link creates a person and a member, once', async (t) => {
   const { person = '', secret = '' } = begun[0] ?? {};
   t.match(world.people.sessionOf(secret), { person, method: 'link' });
   t.match(member(person), { value: 'active', context: { role: 'EDITOR', email: '' } });
-  const shown = 'bob (invited as bob@example.org, not proven)';
+  const displayed = 'bob (invited as bob@example.org, not proven)';
   t.equal(
     member(person)?.context.displayName,
-    shown,
+    displayed,
     'an owner sees who accepted which invitation',
   );
   t.match(world.host.findInstance('person', person)?.context, { displayName: 'bob' });

@@ -102,10 +102,10 @@ t.test('a project is created once, under an id that was never written to', async
   });
   t.equal(await make('fed'), 'INVALID_STATE', 'samples arrived for it: it is not free');
   const request = { scope: by.name, id: 'r-1', fingerprint: 'one' };
-  const asked = { by, displayName: 'Two', owner: ann };
-  await world.members.createProject({ ...asked, project: 'two', request });
-  await world.members.createProject({ ...asked, project: 'two', request });
-  const reused = { ...asked, project: 'three', request: { ...request, fingerprint: 'other' } };
+  const requested = { by, displayName: 'Two', owner: ann };
+  await world.members.createProject({ ...requested, project: 'two', request });
+  await world.members.createProject({ ...requested, project: 'two', request });
+  const reused = { ...requested, project: 'three', request: { ...request, fingerprint: 'other' } };
   t.equal(
     await outcomeOf(() => world.members.createProject(reused)),
     'REQUEST_ID_REUSED',
@@ -157,8 +157,8 @@ t.test('members per project, and projects per person, are bounded', async (t) =>
     [100, 'LIMIT_EXCEEDED'],
   ] as const) {
     const request = { scope: owner.name, id: `r-${n}`, fingerprint: `${n}` };
-    const asked = { by: owner, project: `p-${n}`, displayName: 'P', owner: ann, request };
-    t.equal(await outcomeOf(() => world.members.createProject(asked)), outcome);
+    const requested = { by: owner, project: `p-${n}`, displayName: 'P', owner: ann, request };
+    t.equal(await outcomeOf(() => world.members.createProject(requested)), outcome);
   }
   t.equal(sequence(), before, 'a rejected change leaves no commit');
   t.equal(await outcomeOf(() => make(101, operator)), 'accepted', 'the operator may');
@@ -239,8 +239,8 @@ t.test('the invariants hold after any concurrent actions of several people', asy
           if (what === 'invite') {
             const role: Role = b > 1 ? 'OWNER' : 'VIEWER';
             const by = humanOf(first);
-            const asked = { project: 'web', by, email, role };
-            invited.push((await world.members.invitations.invite(asked)).token ?? '');
+            const requested = { project: 'web', by, email, role };
+            invited.push((await world.members.invitations.invite(requested)).token ?? '');
           }
           if (what === 'accept') await world.use({ token: invited[b] ?? '' });
           if (what === 'identity')

@@ -24,7 +24,11 @@ import { dataFolder } from '../support/program.ts';
 import { Browser, sessionState } from '../support/sign-in-server.ts';
 
 const SESSION = 'svc_session';
-const LOGIN = 'svc_login';
+
+/** Names of the cookies of sign-ins that a browser has begun. */
+function loginCookies({ cookies }: Browser): string[] {
+  return [...cookies.keys()].filter((name) => name.startsWith('svc_login_'));
+}
 
 /** The world of a client with a secret, in which Ada is known by her address. */
 async function start(t: Test): Promise<OidcWorld> {
@@ -62,12 +66,12 @@ t.test('login, provider, callback, session, sign-out: the complete flow', async 
   const answer = await browser.get(pathOf(callback));
   t.equal(answer.status, 303);
   t.equal(answer.location, `${world.origin}/dash?a=b`);
-  t.ok(world.provider.asked.includes('POST /token Basic'));
+  t.ok(world.provider.requested.includes('POST /token Basic'));
   const secret = browser.cookies.get(SESSION) ?? '';
   const { person, method } = world.people.sessionOf(secret);
   t.equal(method, 'oidc');
   t.equal(person, world.people.personByEmail('ada@example.com'));
-  t.equal(browser.cookies.has(LOGIN), false, 'the login state is removed');
+  t.same(loginCookies(browser), [], 'the login state is removed');
   await browser.post('/auth/logout', {});
   t.equal(sessionState(world.people, secret), 'CREDENTIAL_REVOKED');
   t.match(await world.metrics(), /svc_sign_ins_total\{by="provider"\} 1/);
@@ -89,23 +93,30 @@ t.test('a person is recognised by a verified address, later by the account alone
     return browser.get(pathOf(callback));
   };
   const unverified = [
-    {},
-    { email: 'eve@example.com', email_verified: true },
-    { email: 'ada@example.com', email_verified: false },
-    { email: 'ada@example.com' },
-    { email: 'ada@example.com', email_verified: 'true' },
-    { email: 'ada@example.com', email_verified: 1 },
-    { email: ['ada@example.com'], email_verified: true },
-  ];
-  for (const claims of unverified) {
+    [{}, 'NO_ADDRESS', /sent no email address/],
+    [{ email: 'eve@example.com', email_verified: true }, 'NOT_INVITED', /is not known here/],
+    [{ email: 'ada@example.com', email_verified: false }, 'NOT_VERIFIED', /is verified/],
+    [{ email: 'ada@example.com' }, 'NOT_VERIFIED', /Sign in with a link first/],
+    [{ email: 'ada@example.com', email_verified: 'true' }, 'NOT_VERIFIED', /is verified/],
+    [{ email: 'ada@example.com', email_verified: 1 }, 'NOT_VERIFIED', /is verified/],
+    [{ email: ['ada@example.com'], email_verified: true }, 'NO_ADDRESS', /sent no email address/],
+  ] as const;
+  for (const [claims, cause, sentence] of unverified) {
     const answer = await enter({ id: ada.id, claims });
     t.equal(answer.status, 403, JSON.stringify(claims));
-    t.match(answer.text, /This account is not known here/);
+    t.match(answer.text, sentence);
+    t.equal(answer.text.includes('>Sign in</a>'), cause !== 'NOT_INVITED', 'only where it helps');
     t.notMatch(answer.headers.getSetCookie().join(), 'svc_session');
+    const line = world.logged.findLast((each) => each.includes('fits no person')) ?? '';
+    t.match(JSON.parse(line), { cause, issuer: world.provider.issuer, part: 'sign-in' });
+    t.notMatch(line, /example\.com/, 'the log names no address');
   }
+  t.match(await world.metrics(), /refusals_total\{cause="account_not_verified"\} 4/);
   t.equal((await enter(ada)).status, 303);
   t.equal((await enter({ id: ada.id, claims: {} })).status, 303);
-  t.equal((await enter({ ...ada, id: 'another account' })).status, 403);
+  const other = await enter({ ...ada, id: 'another account' });
+  t.equal(other.status, 403);
+  t.match(other.text, /signs in with another account.*svc admin people unlink/);
 });
 
 t.test('a public client signs in with PKCE alone', async (t) => {
@@ -134,10 +145,10 @@ t.test(
     const { callback } = await goToProvider(world, browser);
     t.equal((await browser.get(pathOf(callback))).status, 303);
     t.notOk(
-      world.provider.asked.some((asked) => asked.includes('/me')),
+      world.provider.requested.some((requested) => requested.includes('/me')),
       'no claim was missing',
     );
-    t.ok(world.provider.asked.includes('POST /token'), 'without an Authorization header');
+    t.ok(world.provider.requested.includes('POST /token'), 'without an Authorization header');
   },
 );
 
@@ -161,9 +172,19 @@ t.test('a callback in a browser that began no sign-in is rejected (login CSRF)',
 
 t.test('another state, issuer or code is rejected, and so is a replay', async (t) => {
   const world = await start(t);
+  for (const change of [
+    (url: URL) => url.searchParams.set('state', 'x'.repeat(43)),
+    (url: URL) => url.searchParams.delete('state'),
+  ]) {
+    const browser = new Browser(world);
+    const { callback } = await goToProvider(world, browser);
+    const url = new URL(callback);
+    change(url);
+    t.equal((await browser.get(pathOf(url.href))).status, 400, 'it belongs to no sign-in');
+    t.equal(browser.cookies.has(SESSION), false);
+    t.equal((await browser.get(pathOf(callback))).status, 303, 'and ends none');
+  }
   const changes: [string, (url: URL) => void][] = [
-    ['another state', (url) => url.searchParams.set('state', 'x'.repeat(43))],
-    ['no state', (url) => url.searchParams.delete('state')],
     ['two states', (url) => url.searchParams.append('state', 'x')],
     ['no code', (url) => url.searchParams.delete('code')],
     ['another issuer (RFC 9207)', (url) => url.searchParams.set('iss', 'https://evil.example')],
@@ -181,10 +202,11 @@ t.test('another state, issuer or code is rejected, and so is a replay', async (t
   }
   const browser = new Browser(world);
   const { callback } = await goToProvider(world, browser);
-  const begun = browser.cookies.get(LOGIN) ?? '';
+  const [name = ''] = loginCookies(browser);
+  const begun = browser.cookies.get(name) ?? '';
   t.equal((await browser.get(pathOf(callback))).status, 303);
   const thief = new Browser(world);
-  thief.cookies.set(LOGIN, begun);
+  thief.cookies.set(name, begun);
   t.equal((await thief.get(pathOf(callback))).status, 400, 'a code works once');
 });
 
@@ -231,7 +253,6 @@ t.test(
         'another issuer',
         (nonce) => provider.idToken({ ...good(nonce), iss: 'https://evil.example' }),
       ],
-      ['past its time', (nonce) => provider.idToken({ ...good(nonce), exp: nowSeconds - 600 })],
       ['no subject', (nonce) => provider.idToken(without('sub', good(nonce)))],
       ['another key', (nonce) => provider.idToken(good(nonce), { otherKey: true })],
       ['no signature', (nonce) => new UnsecuredJWT(good(nonce)).encode()],
@@ -240,6 +261,11 @@ t.test(
     for (const [what, make] of refused) {
       t.same(await attempt(make), { status: 400, hasSession: false }, what);
     }
+    const past = (nonce: string) => provider.idToken({ ...good(nonce), exp: nowSeconds - 600 });
+    t.same(await attempt(past), { status: 503, hasSession: false }, 'past its time');
+    const ahead = (nonce: string) => provider.idToken({ ...good(nonce), nbf: nowSeconds + 600 });
+    t.same(await attempt(ahead), { status: 503, hasSession: false }, 'not valid yet');
+    t.match(await world.metrics(), /refusals_total\{cause="provider_clock"\} 2/);
   },
 );
 
@@ -307,7 +333,8 @@ t.test('the sign-in ends the earlier session, and two cookies are rejected', asy
   await browser.post('/auth/link', { token });
   const planted = browser.cookies.get(SESSION) ?? '';
   const { callback } = await goToProvider(world, browser);
-  const cookie = `${SESSION}=a; ${SESSION}=b; ${LOGIN}=${browser.cookies.get(LOGIN)}`;
+  const [name = ''] = loginCookies(browser);
+  const cookie = `${SESSION}=a; ${SESSION}=b; ${name}=${browser.cookies.get(name)}`;
   const doubled = await new Browser(world).get(pathOf(callback), { cookie });
   t.equal(doubled.status, 401);
   t.equal((await browser.get(pathOf(callback))).status, 303, 'the code was not used up');
@@ -334,14 +361,14 @@ t.test('an unreachable provider prevents only its own sign-ins', async (t) => {
   t.ok(Number(first.headers.get('retry-after')) > 0);
   await fresh.provider.start();
   t.equal((await new Browser(fresh).get('/auth/login')).status, 503, 'it is not asked at once');
-  t.same(fresh.provider.asked, []);
+  t.same(fresh.provider.requested, []);
   await fresh.clock.advance(2_000);
   const answers = await Promise.all([1, 2, 3].map(() => new Browser(fresh).get('/auth/login')));
   t.same(
     answers.map(({ status }) => status),
     [303, 303, 303],
   );
-  t.equal(fresh.provider.asked.length, 1, 'three concurrent calls send one request');
+  t.equal(fresh.provider.requested.length, 1, 'three concurrent calls send one request');
 });
 
 t.test('a silent provider, or one with an endless answer, is abandoned', async (t) => {
@@ -351,6 +378,7 @@ t.test('a silent provider, or one with an endless answer, is abandoned', async (
       issuer: world.provider.issuer,
       clientId: CLIENT_ID,
       clientSecret: undefined,
+      trustsEmail: false,
       clock: world.clock,
       answerSecondsMax: 0.2,
     });
@@ -380,6 +408,7 @@ t.test('a silent provider, or one with an endless answer, is abandoned', async (
     issuer,
     clientId: CLIENT_ID,
     clientSecret: undefined,
+    trustsEmail: false,
     clock: world.clock,
   });
   const fault = await faultOf(endlessClient.begin(login));

@@ -203,7 +203,7 @@ t.test('a thief who uses a newer secret loses it once its owner returns', async 
 
 t.test('a session abandons at most 16 new secrets, and recognises each of them', async (t) => {
   t.equal(GIVEN_UP_MAX, 16);
-  for (const shown of [0, GIVEN_UP_MAX - 1]) {
+  for (const displayed of [0, GIVEN_UP_MAX - 1]) {
     const { world, first, second, look, next } = await startRotated(t);
     const { sessionOf } = world.people;
     const secrets = [second];
@@ -222,7 +222,7 @@ t.test('a session abandons at most 16 new secrets, and recognises each of them',
     world.clock.jump(HOUR_MS);
     t.equal(sessionOf(newest).isRotationDue, false, 'no further one is abandoned');
     t.equal(await look(after), 'accepted');
-    t.equal(await look(secrets[shown] ?? ''), 'CREDENTIAL_REVOKED');
+    t.equal(await look(secrets[displayed] ?? ''), 'CREDENTIAL_REVOKED');
     t.equal(await look(after), 'CREDENTIAL_REVOKED');
   }
 });

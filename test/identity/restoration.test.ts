@@ -10,7 +10,8 @@ import { enrolmentIdOf } from '../../actors/identity/grants.ts';
 import { type EndedCounts, restored } from '../../actors/identity/restoration.ts';
 import type { EventOf, Host } from '../../actors/platform/host/host-port.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';
-import { IdentityRows, resolveToken } from '../../src/identity/auth/authenticator.ts';
+import { IdentityRows } from '../../src/identity/auth/identity-rows.ts';
+import { resolveToken } from '../../src/identity/auth/principals.ts';
 import { mintKey } from '../../src/platform/keys.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import {
@@ -30,8 +31,8 @@ const VM = 'vm-1';
 
 let requests = 0;
 const request = () => ({ scope: operator.name, id: `r${++requests}`, fingerprint: 'restored' });
-const restore = (host: Pick<Host, 'submit' | 'view' | 'projects'>, asked = request()) =>
-  restored(host, { by: operator, request: asked });
+const restore = (host: Pick<Host, 'submit' | 'view' | 'projects'>, requested = request()) =>
+  restored(host, { by: operator, request: requested });
 
 /** Steps before and after the backup. */
 async function fill(world: World, sessions: number) {

@@ -273,8 +273,8 @@ t.test('an invitation can be withdrawn, and an expired one is displayed as expir
   const { world, people, as } = await startProjects(t);
   const owner = as(people.owner);
   const invite = async (email: string) => {
-    const asked = { projectName: PROJECT, requestId: requestId(), email, role: 'VIEWER' };
-    return await owner('InviteMember', asked);
+    const requested = { projectName: PROJECT, requestId: requestId(), email, role: 'VIEWER' };
+    return await owner('InviteMember', requested);
   };
   const first = await invite('one@x.org');
   // Two of the same millisecond have no order.

@@ -61,13 +61,13 @@ t.test('a running service exposes every metric that the alert rules read', async
     t.notOk(there.has(name), name);
     there.add(name);
   }
-  const asked = rules.flatMap(({ expr }) => expr.match(/\b(svc|process)_\w+|\bup\b/g) ?? []);
-  t.ok(asked.length >= rules.length);
-  t.same(new Set(asked).difference(there), new Set());
+  const requested = rules.flatMap(({ expr }) => expr.match(/\b(svc|process)_\w+|\bup\b/g) ?? []);
+  t.ok(requested.length >= rules.length);
+  t.same(new Set(requested).difference(there), new Set());
   for (const file of ['src/audit/open-audit.ts', 'src/service/snapshots.ts']) {
     const source = readFileSync(join(root, file), 'utf8');
     t.ok(
-      asked.some((name) => source.includes(`'${name}'`)),
+      requested.some((name) => source.includes(`'${name}'`)),
       file,
     );
   }

@@ -251,8 +251,8 @@ t.test('LIMIT-26: a nearly full disk rejects the largest writer first, then all'
 
 t.test('LIMIT-26: the file system is queried once per second', async (t) => {
   const clock = new VirtualClock(0);
-  let asked = 0;
-  const statfs = (() => ({ bavail: ++asked, bsize: MIB })) as never;
+  let requested = 0;
+  const statfs = (() => ({ bavail: ++requested, bsize: MIB })) as never;
   const disk = createDiskSpace({ folder: '/d', reserveMib: 2, clock, statfs });
   t.same([disk(), disk()], [disk(), { freeBytes: MIB, reserveBytes: 2 * MIB }]);
   await clock.advance(1_000);

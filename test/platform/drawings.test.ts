@@ -1,4 +1,4 @@
-/** The committed drawings, and what the drawing of any machine must contain. */
+/** The committed drawings, and the required content of the drawing of any machine. */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,12 +10,8 @@ import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { renderDrawings, staleFiles } from '../../scripts/draw/drawings.ts';
 import { chartOf, labelOf, statesIn } from '../../src/audit/drawing/chart.ts';
 import { toMermaid } from '../../src/audit/drawing/mermaid.ts';
-import {
-  layoutOf,
-  type PlacedArrow,
-  type PlacedState,
-  toSvg,
-} from '../../src/audit/drawing/svg.ts';
+import type { Box } from '../../src/audit/drawing/picture.ts';
+import { layoutOf, toSvg } from '../../src/audit/drawing/svg.ts';
 
 const definitions = [...machineDefinitions.values()];
 
@@ -66,8 +62,10 @@ for (const definition of definitions) {
     `${name}: no label overlaps another label or a state, and all of it fits the canvas`,
     async (t) => {
       const { width, height, states, arrows } = await layoutOf(chart);
-      const leaves = states.filter(({ state }) => state.children.length === 0);
-      const boxes = [...leaves, ...arrows.flatMap(({ label }) => label ?? [])];
+      const leaves = states.filter(({ kind }) => kind === 'ATOMIC' || kind === 'FINAL');
+      const boxes = [...leaves.map(({ box }) => box), ...arrows.map(({ label }) => label)].filter(
+        (box) => box !== undefined,
+      );
       for (const [i, box] of boxes.entries()) {
         t.ok(box.x >= 0 && box.x + box.width <= width && box.y + box.height <= height);
         t.same(
@@ -95,9 +93,7 @@ t.test('markup in a text is drawn as text', async (t) => {
   t.match(mermaid, "a : Less < more & 'quotes', done - yes.");
 });
 
-type Placed = Pick<PlacedState, 'x' | 'y' | 'width' | 'height'> | NonNullable<PlacedArrow['label']>;
-
-function overlap(a: Placed, b: Placed): boolean {
+function overlap(a: Box, b: Box): boolean {
   const apart =
     a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y;
   return !apart;

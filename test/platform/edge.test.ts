@@ -135,8 +135,12 @@ const hosts: readonly [host: string, status: number, why: string][] = [
 t.test('a Host is accepted if it is the service’s own, this machine or an address', (t) => {
   const check = createHostCheck(NAMED);
   for (const [host, status, why] of hosts) {
-    const asked = { rawHeaders: ['Accept', '*/*', 'hOST', host], url: '/', httpVersionMinor: 1 };
-    t.equal(check(asked)?.status ?? 200, status, `"${host}": ${why}`);
+    const requested = {
+      rawHeaders: ['Accept', '*/*', 'hOST', host],
+      url: '/',
+      httpVersionMinor: 1,
+    };
+    t.equal(check(requested)?.status ?? 200, status, `"${host}": ${why}`);
   }
   t.end();
 });
@@ -307,8 +311,8 @@ t.test('behind a proxy, only the proxy and this machine may use plain http', asy
 
 t.test('a request that bypasses the proxy gets an answer for health only', async (t) => {
   // There is no other machine in a test: 127.0.0.0/8 stands for one where loopback is not meant.
-  const asked = { rawHeaders: ['host', '10.0.0.1'], url: '/ok', httpVersionMinor: 1 };
-  t.equal(createHostCheck(NAMED)(asked), undefined);
+  const requested = { rawHeaders: ['host', '10.0.0.1'], url: '/ok', httpVersionMinor: 1 };
+  t.equal(createHostCheck(NAMED)(requested), undefined);
 
   const causes: string[] = [];
   const isAdmitted = createGuard({

@@ -86,6 +86,26 @@ t.test('Failures other than refusals', (t) => {
   t.equal(own.code, Code.Internal);
   t.notMatch(own.rawMessage, /secret/);
   t.equal(logged.length, 3);
+  const ended = AbortSignal.abort(new Error('http/1.x connection closed'));
+  const endedErrorOf = (error: unknown) => asConnectError(error, 'Method', log, ended).code;
+  const ends = [
+    ended.reason,
+    new DOMException('stopped', 'AbortError'),
+    new HistoryError('CLOSED', 'The scraper disconnected'),
+    new Error('The page could not be read', { cause: ended.reason }),
+  ];
+  t.same(
+    ends.map(endedErrorOf),
+    ends.map(() => Code.Canceled),
+  );
+  t.equal(logged.length, 3, 'a call that its client ended is not a fault');
+  t.equal(endedErrorOf(new TypeError('a fault meanwhile')), Code.Internal);
+  t.equal(logged.length, 4, 'a fault is one, whoever has left');
+  t.equal(reasonOf(ends[2]), 'NOT_READY');
+  t.equal(logged.length, 5, 'and so is history that closes during a call');
+  const late = new ConnectError('the operation timed out', Code.DeadlineExceeded);
+  const overdue = asConnectError(late, 'Method', log, AbortSignal.abort(late));
+  t.equal(overdue, late, 'the client’s deadline is reported as such');
   const gone = new ConnectError('hung up', Code.Canceled);
   t.equal(connectErrorOf(gone), gone, 'an error of the protocol is passed on unchanged');
   t.end();

@@ -41,20 +41,20 @@ const services = [
   ProjectService,
 ];
 
-/** Takes every slot of a party; returns a function that releases them. */
-async function takeAll(gate: ProjectGate, party: string): Promise<() => void> {
+/** Takes every slot of a tenant; returns a function that releases them. */
+async function takeAll(gate: ProjectGate, tenant: string): Promise<() => void> {
   const passes: Pass[] = [];
   const over = new AbortController();
   for (const kind of CALL_CLASSES) {
     const { running, waiting, unit } = classRules[kind].slots(DEFAULT_LIMITS);
     for (let i = 0; i < running; i++) {
       // Streams are also bounded per caller.
-      const caller = { party, name: `holder ${i}` };
+      const caller = { tenant, name: `holder ${i}` };
       passes.push(await gate.enter(caller, kind, new AbortController().signal));
     }
     const [calls, bytes] = unit === 'calls' ? [waiting, 0] : [2, waiting / 2 - WAITING_CALL_BYTES];
     for (let i = 0; i < calls; i++) {
-      void gate.enter({ party, name: `waits ${i}` }, kind, over.signal, bytes).catch(() => {});
+      void gate.enter({ tenant, name: `waits ${i}` }, kind, over.signal, bytes).catch(() => {});
     }
   }
   return () => {
@@ -240,7 +240,7 @@ t.test(
   },
 );
 
-t.test('A collector for all projects is a party of its own', async (t) => {
+t.test('A collector for all projects is a tenant of its own', async (t) => {
   const world = await startRpcWorld(t);
   const { key } = await world.collector(SYSTEM_PROJECT);
   await takeAll(world.gate, 'projects/demo');
@@ -351,10 +351,10 @@ t.test('Each body is parsed in a turn of its project, once it has arrived', asyn
   const steps: string[] = [];
   const world = await startRpcWorld(t, ({ gate }) => ({
     gate: {
-      running: (party, kind) => gate.running(party, kind),
+      running: (tenant, kind) => gate.running(tenant, kind),
       counts: () => gate.counts(),
-      turn: async (party) => {
-        await gate.turn(party);
+      turn: async (tenant) => {
+        await gate.turn(tenant);
         steps.push('turn');
       },
       takeBody: (...of) => {
@@ -369,7 +369,7 @@ t.test('Each body is parsed in a turn of its project, once it has arrived', asyn
       },
       enter: async (...of) => {
         const pass = await gate.enter(...of);
-        steps.push('place and turn');
+        steps.push('slot and turn');
         return pass;
       },
     },
@@ -388,13 +388,13 @@ t.test('Each body is parsed in a turn of its project, once it has arrived', asyn
   };
   const key = { authorization: `Bearer ${world.keys.read}` };
   const rules = '/svc.monitoring.v1.AlertService/ListAlertRules';
-  t.same(await ask(body, key, rules), ['body', 'place and turn', 'body has come']);
+  t.same(await ask(body, key, rules), ['body', 'slot and turn', 'body has come']);
   const packed = { ...key, 'content-encoding': 'gzip' };
   const gzip = await ask(gzipSync(body), packed, rules);
-  t.same(gzip, ['body', 'place and turn', 'body has come', 'turn'], 'again once unpacked');
+  t.same(gzip, ['body', 'slot and turn', 'body has come', 'turn'], 'again once unpacked');
   const owner = cookieHeaders(await world.signedInAs('demo', 'OWNER'));
   const people = await ask(body, owner, '/svc.project.v1.ProjectService/ListMembers');
-  t.same(people, ['body', 'turn', 'body has come', 'place and turn'], 'people’s too');
+  t.same(people, ['body', 'turn', 'body has come', 'slot and turn'], 'people’s too');
 });
 
 t.test('Unpacked bytes count against the rate, also for a collector of all projects', async (t) => {

@@ -197,15 +197,15 @@ t.test('alert rules read readiness and the state of each kind of part from metri
   health.watch({ kind: 'disk' }, () => ready);
   health.watch({ kind: 'collector', name: 'collector 1' }, () => ready);
   health.watch({ kind: 'collector', name: 'collector 2' }, stateOf('degraded'));
-  const shown = async () => (await metrics.text()).match(/^svc_(ready|part_state).*$/gm);
-  t.same(await shown(), [
+  const displayed = async () => (await metrics.text()).match(/^svc_(ready|part_state).*$/gm);
+  t.same(await displayed(), [
     'svc_ready 0',
     'svc_part_state{part="stream"} 2',
     'svc_part_state{part="disk"} 0',
     'svc_part_state{part="collector"} 1',
   ]);
   forget();
-  t.same(await shown(), [
+  t.same(await displayed(), [
     'svc_ready 1',
     'svc_part_state{part="disk"} 0',
     'svc_part_state{part="collector"} 1',

@@ -312,9 +312,9 @@ t.test(
     const part = { name: 'collector', state: 'degraded', reason: 'ssh: root@hv-7: no route' };
     health.watch({ kind: 'collector' }, () => ({ ...part, state: 'degraded', summary: 'x' }));
     for (const path of ['/readyz', '/-/ready']) {
-      const shown = await fetch(new URL(path, own.url));
-      t.equal(shown.status, 200);
-      t.same(await shown.json(), { ready: true, parts: [part] });
+      const displayed = await fetch(new URL(path, own.url));
+      t.equal(displayed.status, 200);
+      t.same(await displayed.json(), { ready: true, parts: [part] });
     }
     t.equal((await fetch(new URL('/nothing', own.url))).status, 404);
     t.equal((await fetch(own.url, { method: 'POST' })).status, 404);

@@ -6,10 +6,8 @@ import t, { type Test } from 'tap';
 import { Overlay } from '../../actors/platform/host/draft.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import type { MachineIndexes } from '../../machines/platform/definition.ts';
-import {
-  type IndexedMachines,
-  openInstanceStore,
-} from '../../sqlite/platform/control/instance-store.ts';
+import type { IndexedMachines } from '../../sqlite/platform/control/index-columns.ts';
+import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
 import { instanceMigrations } from '../../sqlite/platform/control/instances-schema.ts';
 import { openDatabase } from '../../sqlite/platform/database.ts';
 import {
@@ -417,14 +415,14 @@ t.test('a rewritten record has its new body and its new position in the list', (
 
 t.test('API-34: rare incidents among 9,019 are one page, also under two filters', (t) => {
   const { store, apply } = createChain(t);
-  const shown = { acknowledged: null, snoozedUntilMs: null };
+  const displayed = { acknowledged: null, snoozedUntilMs: null };
   const incident = (i: number, fields: object = {}) => {
     const facts = {
       state: 'FIRING',
       severity: 'INFO',
       rule: `r${i % 2}`,
       vm: `vm-${i}`,
-      ...shown,
+      ...displayed,
     };
     const sort = String(i).padStart(6, '0');
     return { kind: 'incident', id: `i${i}`, sort, body: { ...facts, ...fields } };

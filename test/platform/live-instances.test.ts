@@ -35,16 +35,16 @@ function watched(host: Host) {
 function bound(view: ProjectReads): ProjectReads {
   return {
     project: view.project,
-    instance: (...asked) => view.instance(...asked),
-    instances: (...asked) => view.instances(...asked),
-    record: (...asked) => view.record(...asked),
-    records: (...asked) => view.records(...asked),
-    countInstances: (...asked) => view.countInstances(...asked),
-    transitions: (...asked) => view.transitions(...asked),
-    countByState: (...asked) => view.countByState(...asked),
-    incidents: (...asked) => view.incidents(...asked),
+    instance: (...requested) => view.instance(...requested),
+    instances: (...requested) => view.instances(...requested),
+    record: (...requested) => view.record(...requested),
+    records: (...requested) => view.records(...requested),
+    countInstances: (...requested) => view.countInstances(...requested),
+    transitions: (...requested) => view.transitions(...requested),
+    countByState: (...requested) => view.countByState(...requested),
+    incidents: (...requested) => view.incidents(...requested),
     countIncidents: () => view.countIncidents(),
-    deliveries: (...asked) => view.deliveries(...asked),
+    deliveries: (...requested) => view.deliveries(...requested),
   };
 }
 

@@ -10,6 +10,7 @@ import {
   verificationLetter,
 } from '../../src/platform/mail/letters.ts';
 import {
+  bounceReason,
   createMailer,
   type Mail,
   MailFault,
@@ -66,30 +67,30 @@ t.test('a person who requests a link gets it by mail and signs in with it once',
 
 t.test('the answer and its timing do not reveal whether an address is known', async (t) => {
   const server = await startMailServer(t);
-  const asked = Promise.withResolvers<void>();
+  const requested = Promise.withResolvers<void>();
   const world = await startSignInWorld(t, { SVC_SMTP_URL: server.url }, (people) => ({
     ...people,
     async linkByEmail(email) {
-      await asked.promise;
+      await requested.promise;
       return people.linkByEmail(email);
     },
   }));
   await world.person('ada@example.com');
-  const shown = ({ status, text, headers }: Answer) => {
+  const displayed = ({ status, text, headers }: Answer) => {
     const named = Object.fromEntries(headers);
     return { status, text, headers: { ...named, date: '', 'x-request-id': '' } };
   };
   const browser = new Browser(world);
-  const known = shown(await browser.post('/auth/email', { email: 'ada@example.com' }));
+  const known = displayed(await browser.post('/auth/email', { email: 'ada@example.com' }));
   t.equal(known.status, 202);
   for (const email of [
     'eve@example.com',
     'no address',
     'ada@example.com\r\nBcc: eve@example.com',
   ]) {
-    t.same(shown(await browser.post('/auth/email', { email })), known, email);
+    t.same(displayed(await browser.post('/auth/email', { email })), known, email);
   }
-  asked.resolve();
+  requested.resolve();
   await world.signIn.mail?.settled();
   t.same(server.offered, ['ada@example.com']);
 });
@@ -227,7 +228,36 @@ t.test('a mail client that failed to load is loaded for the next mail', async (t
   // A mailer that is closed meanwhile leaves nothing behind that could end the process.
   const { without, after } = await withoutDescriptors('mail');
   t.match(without, Array(2).fill(/ERR_INVALID_PACKAGE_CONFIG|EMFILE/));
-  t.match(after, [/ESOCKET/, /EABORT/], 'it connects to the server');
+  t.match(after, [/ECONNREFUSED/, /EABORT/], 'it connects to the server');
+});
+
+t.test('an address beyond ASCII is sent only to a server with SMTPUTF8', async (t) => {
+  const [old, modern] = [await startMailServer(t, { hidesUtf8: true }), await startMailServer(t)];
+  const addresses = ['zoë@example.org', 'ada@bücher.example', 'пётр@пример.example'];
+  const sendAll = async ({ url }: { readonly url: string }) => {
+    const mailer = createMailer({ url, from: 'svc@example.com' });
+    t.teardown(() => mailer.close());
+    const faults: (string | undefined)[] = [];
+    for (const to of addresses) {
+      const fault = await mailer.send({ ...mail, to }).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      if (fault instanceof MailFault) t.ok(fault.isBounce() && fault.isPermanent);
+      faults.push(fault instanceof MailFault ? bounceReason(fault) : undefined);
+    }
+    return faults;
+  };
+  const reason = /letters beyond ASCII before the @.*offers no SMTPUTF8/;
+  t.match(await sendAll(old), [reason, undefined, reason]);
+  t.same(
+    old.mails.map(({ to }) => to),
+    [['ada@bücher.example']],
+    'a domain has an ASCII form',
+  );
+  t.same(old.offered, ['ada@bücher.example'], 'the others are not offered');
+  t.same(await sendAll(modern), [undefined, undefined, undefined]);
+  t.equal(modern.mails.length, 3);
 });
 
 t.test('values inserted into a mail cannot leave their position', async (t) => {

@@ -5,7 +5,8 @@
  */
 import t from 'tap';
 import { type Clock, VirtualClock } from '../../streams/platform/clock.ts';
-import { joinCluster, type Membership } from '../../streams/platform/membership/membership.ts';
+import { joinCluster } from '../../streams/platform/membership/member.ts';
+import type { Membership } from '../../streams/platform/membership/membership.ts';
 import {
   leaseSubject,
   memberSubject,

@@ -13,7 +13,7 @@ import { openJetStream } from '../../streams/platform/jetstream/jetstream-stream
 import { onceSpec, openStreamOnceStore } from '../../streams/platform/jetstream/once-store.ts';
 import { ONCE_MS_MAX, type OnceStore } from '../../streams/platform/once-store.ts';
 import { componentPath, needs } from '../support/components.ts';
-import { startNatsServer } from '../support/nats-server.ts';
+import { natsServerVersions, startNatsServer } from '../support/nats-server.ts';
 
 const START_MS = Date.UTC(2026, 10, 1);
 const MINUTE_MS = 60_000;
@@ -105,7 +105,7 @@ t.test('once-store on a table', async (t) => {
 
 // Mostly waiting for processes: both versions run in parallel.
 t.jobs = 2;
-for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
+for (const version of natsServerVersions) {
   t.test(`once-store on ${version}`, { ...needs(version), buffered: true }, async (t) => {
     const server = await startNatsServer({
       program: componentPath(version),

@@ -30,12 +30,12 @@ function heldCalls(gate: ProjectGate) {
     project: string,
     { kind = 'call' as CallClass, signal = never, name = 'key', bytes = 0 } = {},
   ) => {
-    const place = outcomes.push(`${project} waits`) - 1;
+    const index = outcomes.push(`${project} waits`) - 1;
     try {
-      passes.push(await gate.enter({ party: `projects/${project}`, name }, kind, signal, bytes));
-      outcomes[place] = `${project} runs`;
+      passes.push(await gate.enter({ tenant: `projects/${project}`, name }, kind, signal, bytes));
+      outcomes[index] = `${project} runs`;
     } catch (error) {
-      outcomes[place] = `${project}: ${(error as { reason?: string }).reason ?? error}`;
+      outcomes[index] = `${project}: ${(error as { reason?: string }).reason ?? error}`;
     }
   };
   const count = (what: string) => outcomes.filter((outcome) => outcome.endsWith(what)).length;
@@ -139,7 +139,7 @@ t.test('Every class states when to retry, and rejects at some point', async (t) 
     });
     const most = running + (unit === 'calls' ? waiting : waiting / WAITING_CALL_BYTES);
     const { gate } = openGate({ concurrency: 1, openStreams: 2 });
-    const enter = () => gate.enter({ party: 'projects/demo', name: 'key' }, kind, never);
+    const enter = () => gate.enter({ tenant: 'projects/demo', name: 'key' }, kind, never);
     const calls = Array.from({ length: most }, () => enter().catch(() => {}));
     const refused = await enter().then(
       () => undefined,
@@ -272,7 +272,7 @@ t.test(
     const takeAll = (name: string, bytes: number) => {
       const held: Pass[] = [];
       try {
-        for (;;) held.push(gate.takeBody({ party: 'projects/demo', name }, 'call', bytes));
+        for (;;) held.push(gate.takeBody({ tenant: 'projects/demo', name }, 'call', bytes));
       } catch (error) {
         t.match(error, { reason: 'TOO_MANY_REQUESTS', metadata: { retryAfterSeconds: '2' } });
       }

@@ -79,7 +79,9 @@ t.test('API-07, LIMIT-05: a series has at most 10,000 points, both ends counted'
   t.equal((await points(10_000)).status, 200);
   const refused = await points(10_001);
   t.match(refused, { status: 400, reason: 'TOO_MANY_POINTS' });
-  t.same(refused.metadata, { points: '10001', limit: '10000' });
+  t.same(refused.metadata, { points: '10001', limit: '10000', stepSecondsMin: '31' });
+  const narrowed = await points(10_001, { stepSeconds: 31 });
+  t.equal(narrowed.status, 200, 'the suggested step is accepted');
   const week = await ask(world, { startTimeUnix: at(7 * DAY) });
   t.equal(week.metadata.points, '10081', 'a week at 60 s; it is not downsampled silently');
 });
@@ -141,8 +143,8 @@ t.test('LIMIT-20: an inventory page has 50 VMs by default and at most 1,000', as
   const vms = Array.from({ length: 1_100 }, (_, i) => ({ ...loads(0)[0], vm: name(i) }));
   await world.write(vms.map((row) => ({ observedUnixMs: START_MS, ...row })));
   const page = async (request: object) => {
-    const asked = { projectName: 'projects/demo', inventoryOnly: true, ...request };
-    return (await world.call('ListVMMonitoring', asked)).body;
+    const requested = { projectName: 'projects/demo', inventoryOnly: true, ...request };
+    return (await world.call('ListVMMonitoring', requested)).body;
   };
   t.equal((await page({})).vms.length, 50);
   t.equal((await page({ pageSize: 7 })).vms.length, 7);

@@ -9,20 +9,17 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
+import { openSecretStore } from '../../sqlite/platform/secrets/local-secrets.ts';
+import { keyIdOf, WrongMasterKey } from '../../sqlite/platform/secrets/seal.ts';
 import { sealedSpec } from '../../sqlite/platform/secrets/sealed-stream.ts';
-import {
-  keyIdOf,
-  openSecretStore,
-  type SecretStore,
-  WrongMasterKey,
-} from '../../sqlite/platform/secrets/secret-store.ts';
+import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import { openSharedSecrets } from '../../sqlite/platform/secrets/shared-secrets.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { openJetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { componentPath, needs } from '../support/components.ts';
-import { startNatsServer } from '../support/nats-server.ts';
+import { natsServerVersions, startNatsServer } from '../support/nats-server.ts';
 import { tries } from '../support/tries.ts';
 
 const key = new Uint8Array(32).fill(1);
@@ -221,7 +218,7 @@ t.test('members on an embedded stream', async (t) => {
   t.same(faults, []);
 });
 
-for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
+for (const version of natsServerVersions) {
   t.test(`members on ${version}`, { ...needs(version) }, async (t) => {
     const where = folder(t);
     const server = await startNatsServer({ program: componentPath(version), folder: where });

@@ -21,10 +21,9 @@ import { FolderLocked, lockFolder } from '../../sqlite/platform/lock-file.ts';
 import {
   type LocalSecretStore,
   openSecretStore,
-  SealBroken,
-  SecretFile,
-  WrongMasterKey,
-} from '../../sqlite/platform/secrets/secret-store.ts';
+} from '../../sqlite/platform/secrets/local-secrets.ts';
+import { SealBroken, WrongMasterKey } from '../../sqlite/platform/secrets/seal.ts';
+import { SecretFile } from '../../sqlite/platform/secrets/secret-file.ts';
 import { writeFileDurably } from '../../src/platform/durable-file.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { loadMasterKey } from '../../src/platform/master-key.ts';

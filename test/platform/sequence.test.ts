@@ -13,7 +13,7 @@ import { tries } from '../support/tries.ts';
 
 const clock = new VirtualClock(0);
 const waiter = {
-  caller: { party: 'projects/demo', name: 'key' },
+  caller: { tenant: 'projects/demo', name: 'key' },
   signal: new AbortController().signal,
 };
 const positionsOf = (key: number, seed = key, waitFor = async (_sequence: number) => {}) =>

@@ -40,7 +40,7 @@ import {
   openPlace,
   projectionOf,
 } from '../support/counting-node.ts';
-import { startNatsServer } from '../support/nats-server.ts';
+import { natsServerVersions, startNatsServer } from '../support/nats-server.ts';
 
 interface Member extends CountingNode {
   readonly controlPath: string;
@@ -126,7 +126,7 @@ t.test('DUR-19: members join by a snapshot on embedded streams', async (t) => {
   await joining(t, stream);
 });
 
-for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
+for (const version of natsServerVersions) {
   t.test(`DUR-19: members join by a snapshot on ${version}`, needs(version), async (t) => {
     const program = componentPath(version);
     const server = await startNatsServer({ program, folder: t.testdir({}) });

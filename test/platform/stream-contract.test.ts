@@ -5,7 +5,7 @@
  */
 import t from 'tap';
 import { componentPath, needs } from '../support/components.ts';
-import { startNatsServer } from '../support/nats-server.ts';
+import { natsServerVersions, startNatsServer } from '../support/nats-server.ts';
 import { embeddedHarness, jetStreamHarness } from '../support/stream-contract/harness.ts';
 import { streamContract } from '../support/stream-contract.ts';
 
@@ -17,7 +17,7 @@ t.test('DUR-14: the embedded stream passes the contract', async (t) => {
 
 // Mostly waiting for the wall clock: both versions run in parallel.
 t.jobs = 2;
-for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
+for (const version of natsServerVersions) {
   t.test(
     `DUR-14: JetStream on ${version} passes the contract`,
     { ...needs(version), buffered: true },

@@ -11,7 +11,7 @@ const START_MS = Date.parse('2026-03-01T12:00:00Z');
 
 /** A copy of a stream of four messages, which has `has[n]` of them on the n-th request. */
 function connectionTo(has: readonly number[], isCluster: boolean) {
-  let asked = 0;
+  let requested = 0;
   const messageAt = (sequence: number, delivery: number, pending: number) => ({
     subject: 'log.a',
     data: Buffer.from(`m${sequence}`),
@@ -25,7 +25,7 @@ function connectionTo(has: readonly number[], isCluster: boolean) {
   });
   const consumers = {
     async add(_stream: string, config: { opt_start_seq?: number }) {
-      const end = has[Math.min(asked++, has.length - 1)] ?? 0;
+      const end = has[Math.min(requested++, has.length - 1)] ?? 0;
       const first = config.opt_start_seq ?? 1;
       return { name: 'c', first, end, num_pending: Math.max(0, end - first + 1) };
     },
@@ -53,11 +53,11 @@ function connectionTo(has: readonly number[], isCluster: boolean) {
     onBroken: () => () => {},
     removeConsumer() {},
   };
-  return { connection: fake as unknown as JetStreamConnection, asked: () => asked };
+  return { connection: fake as unknown as JetStreamConnection, requested: () => requested };
 }
 
 async function textsOf(has: readonly number[], from: ReadFrom, isCluster = true) {
-  const { connection, asked } = connectionTo(has, isCluster);
+  const { connection, requested } = connectionTo(has, isCluster);
   const state = { identity: 'I', firstSequence: 1, lastSequence: 4, messages: 4 };
   const read = new JetStreamRead({
     connection,
@@ -69,21 +69,21 @@ async function textsOf(has: readonly number[], from: ReadFrom, isCluster = true)
   });
   const texts: string[] = [];
   for await (const { data } of read) texts.push(Buffer.from(data).toString());
-  return { texts, asked: asked() };
+  return { texts, requested: requested() };
 }
 
 const all = ['m1', 'm2', 'm3', 'm4'];
 
 t.test('DUR-23: a bounded read of a lagging copy returns every acknowledged message', async (t) => {
   const first = { sequence: 1 };
-  t.same(await textsOf([4], first), { texts: all, asked: 1 });
-  t.same(await textsOf([0, 0, 4], first), { texts: all, asked: 3 }, 'an empty copy');
-  t.same(await textsOf([2, 3, 4], first), { texts: all, asked: 3 }, 'a part of it');
+  t.same(await textsOf([4], first), { texts: all, requested: 1 });
+  t.same(await textsOf([0, 0, 4], first), { texts: all, requested: 3 }, 'an empty copy');
+  t.same(await textsOf([2, 3, 4], first), { texts: all, requested: 3 }, 'a part of it');
   const byTime = { timeMs: START_MS };
-  t.same(await textsOf([0, 3, 4], byTime), { texts: all, asked: 3 }, 'by time');
+  t.same(await textsOf([0, 3, 4], byTime), { texts: all, requested: 3 }, 'by time');
   const later = await textsOf([0], { timeMs: START_MS + 10 });
-  t.same(later, { texts: [], asked: 1 }, 'no message is that new');
-  t.same(await textsOf([4], { sequence: 5 }), { texts: [], asked: 1 }, 'nothing after the end');
+  t.same(later, { texts: [], requested: 1 }, 'no message is that new');
+  t.same(await textsOf([4], { sequence: 5 }), { texts: [], requested: 1 }, 'nothing after the end');
 });
 
 t.test('a copy that stays behind is an error, and not a shorter read', async (t) => {
@@ -95,7 +95,7 @@ t.test('a copy that stays behind is an error, and not a shorter read', async (t)
 });
 
 t.test('a single server is asked only once', async (t) => {
-  t.same(await textsOf([2], { sequence: 1 }, false), { texts: ['m1', 'm2'], asked: 1 });
+  t.same(await textsOf([2], { sequence: 1 }, false), { texts: ['m1', 'm2'], requested: 1 });
 });
 
 /** Delivers nothing, and does not end by itself. */
@@ -113,13 +113,13 @@ t.test(
   'DUR-23: a read continues elsewhere after its connection breaks',
   { timeout: 20_000 },
   async (t) => {
-    const { connection, asked } = connectionTo([0, 4], true);
+    const { connection, requested } = connectionTo([0, 4], true);
     const breaks = new Set<() => void>();
     const { getConsumerFromInfo } = connection.js.consumers;
     // Models a server that had both the connection and the consumer.
     const firstIsSilent = {
       getConsumerFromInfo(info: Parameters<typeof getConsumerFromInfo>[0]) {
-        if (asked() > 1) return getConsumerFromInfo(info);
+        if (requested() > 1) return getConsumerFromInfo(info);
         setImmediate(() => {
           for (const broken of breaks) broken();
         });

@@ -34,6 +34,10 @@ t.test('wrong arguments are reported before anything starts', async (t) => {
     code: 1,
     stderr: /absent is not a program here. Install nats-server 2\.10\.27 or newer/,
   });
+  t.match(await run('--in', folder, '--port-base', '65530'), {
+    code: 1,
+    stderr: /--port-base is 65530. Name a port from 1024 to 65524/,
+  });
   t.match(await run('--members', '5'), { code: 1, stderr: /Unknown option '--members'/ });
   t.same(readdirSync(folder), [], 'nothing was created');
 });

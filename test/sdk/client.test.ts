@@ -181,8 +181,8 @@ t.test('the client of the whole service', async (t) => {
   });
 
   await t.test('the token is requested for each attempt', async (t) => {
-    let asked = 0;
-    const getToken = () => (asked++ === 0 ? 'first' : world.demo.apiKey);
+    let requested = 0;
+    const getToken = () => (requested++ === 0 ? 'first' : world.demo.apiKey);
     const { monitoring, gateway } = await clientOf(t, world, {
       token: undefined,
       getToken,

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import Database from 'better-sqlite3';
 import t from 'tap';
-import { signatureHeaders } from '../../src/delivery/notify/webhook/webhook.ts';
+import { signatureHeaders } from '../../src/delivery/notify/webhook/signatures.ts';
 import {
   DEDUPLICATION_MS_MIN,
   openSqliteDeduplicator,

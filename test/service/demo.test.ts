@@ -214,7 +214,7 @@ t.test('the command in the banner reads the key from demo.json', async (t) => {
   const world = await startWorld(t);
   const { path, prepare, read } = demoOf(t, world);
   await prepare();
-  const shown = banner({
+  const displayed = banner({
     version: '1.0.0',
     watches: ['this host'],
     datacenter: 'DC-1',
@@ -223,13 +223,13 @@ t.test('the command in the banner reads the key from demo.json', async (t) => {
     metricsUrl: undefined,
     demoFile: path,
   });
-  const command = shown.split('\n').find((line) => line.includes('| curl')) ?? '';
+  const command = displayed.split('\n').find((line) => line.includes('| curl')) ?? '';
   const [sed = '', curl = ''] = command.split(' | ');
   const header = execFileSync('sh', ['-c', sed], { encoding: 'utf8', timeout: 120_000 });
   t.equal(header, `authorization: Bearer ${read().apiKey}\n`);
   t.match(curl, `-H @- -H 'content-type: application/json'`);
   t.match(curl, `${read().baseUrl}/svc.monitoring.v1.MonitoringService/ListVMMonitoring`);
-  t.notMatch(shown, read().apiKey.slice(-40));
+  t.notMatch(displayed, read().apiKey.slice(-40));
 });
 
 t.test(

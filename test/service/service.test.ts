@@ -1,8 +1,7 @@
 /**
- * The service as a program embeds it: its ports, its failed starts and its stops. Leftovers in the
- * process are checked from outside, in a separate process.
+ * The service as a program embeds it: its ports, its failed starts and its stops. Leftovers in
+ * the process are checked in test/long/service/embedding.test.ts.
  */
-import { execFile } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import {
@@ -17,8 +16,6 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { createLog, type Log } from '../../src/platform/log.ts';
@@ -82,31 +79,6 @@ async function call(demo: Demo, method: string, request: unknown, key = demo.api
   });
   return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
 }
-
-t.test('a program that embeds services exits by itself, even if some fail to start', async (t) => {
-  const script = fileURLToPath(new URL('../support/embedding.ts', import.meta.url));
-  const run = promisify(execFile)(process.execPath, [script, dataFolder(t)], { timeout: 120_000 });
-  const { stdout, stderr } = await run;
-  const report = JSON.parse(stdout);
-  t.equal(stderr, '', 'nothing is written to the program’s own streams');
-  t.same(
-    report.during,
-    report.before,
-    'no listener is added to the process, for signals or faults',
-  );
-  t.same(report.failures, {
-    locked: 'FolderLocked',
-    port: 'ConfigError',
-    certificate: 'ConfigError',
-    masterKey: 'ConfigError',
-    stream: 'StreamUnavailable',
-  });
-  t.same(
-    report.answers,
-    [200, 200],
-    'the two running services are not affected by those that fail',
-  );
-});
 
 /** Files below the folder that anyone but their owner may access. */
 function openToOthers(folder: string): string[] {
@@ -229,7 +201,7 @@ t.test('ports that are passed to a service are used, and stay the caller’s', a
   });
   t.teardown(() => stream.close());
   const receiver = await startReceiver(t);
-  const asked: string[] = [];
+  const requested: string[] = [];
   const service = await start(t, {
     folder: join(shared, 'data'),
     more: { SVC_WEBHOOK_ALLOW: 'hooks.test', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
@@ -238,7 +210,7 @@ t.test('ports that are passed to a service are used, and stay the caller’s', a
       stream,
       random: seededRandom(2),
       resolve(host, done) {
-        asked.push(host);
+        requested.push(host);
         done(null, [{ address: host === 'inside.test' ? '10.1.2.3' : '127.0.0.1', family: 4 }]);
       },
     },
@@ -250,7 +222,7 @@ t.test('ports that are passed to a service are used, and stay the caller’s', a
   const url = receiver.url.replace('127.0.0.1', 'hooks.test');
   await fireOnce(service.demo, [url, 'https://inside.test/hook'], clock.now());
   const message = await until('the webhook', () => receiver.received[0]);
-  t.ok(asked.includes('hooks.test'), 'the host is looked up through the port');
+  t.ok(requested.includes('hooks.test'), 'the host is looked up through the port');
   const timestampMs = Date.parse(
     String((message.body as unknown as { timestamp: string }).timestamp),
   );

@@ -11,7 +11,7 @@ import type {
   Notifier,
   Target,
 } from '../../actors/delivery/notifier-port.ts';
-import { limitsOf } from '../../src/delivery/notify/notifier.ts';
+import { limitsOf } from '../../src/delivery/notify/kinds.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Dice } from './dice.ts';
 import type { Owner, World } from './world.ts';

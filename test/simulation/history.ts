@@ -3,7 +3,7 @@
  * are flushed, and are lost if the process ends first. The next process needs the log from the
  * floor, the first entry that exists only in memory.
  */
-import type { HistoryWriter } from '../../actors/alerting/evaluator/evaluator.ts';
+import type { HistoryWriter } from '../../actors/alerting/evaluator/sample-pipeline.ts';
 import type { NewestReport } from '../../actors/vms/vm-sources.ts';
 import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 import type { Dice } from './dice.ts';

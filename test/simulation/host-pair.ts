@@ -17,16 +17,16 @@ const SAMPLE_MS = 30_000;
 type Story = 'failover' | 'migration' | 'clone' | 'replaced';
 
 /** What a host shows of the VM; undefined if it shows nothing. */
-interface Shown {
+interface Displayed {
   readonly state: VmState;
   readonly reason: string;
 }
 
-const RUNS: Shown = { state: 'RUNNING', reason: '' };
-const CRASHED: Shown = { state: 'CRASHED', reason: 'crashed' };
-const OFF: Shown = { state: 'STOPPED', reason: 'shutdown' };
-const INCOMING: Shown = { state: 'PAUSED', reason: 'migration' };
-const AWAY: Shown = { state: 'STOPPED', reason: 'migrated' };
+const RUNS: Displayed = { state: 'RUNNING', reason: '' };
+const CRASHED: Displayed = { state: 'CRASHED', reason: 'crashed' };
+const OFF: Displayed = { state: 'STOPPED', reason: 'shutdown' };
+const INCOMING: Displayed = { state: 'PAUSED', reason: 'migration' };
+const AWAY: Displayed = { state: 'STOPPED', reason: 'migrated' };
 
 /** First values of the hosts' network counters, which tell their rows apart. */
 const COUNTERS_FROM = [1_000, 5_000_000_000];
@@ -112,7 +112,7 @@ export class HostPair {
     return this.story === 'failover' ? 1 : 0;
   }
 
-  #shown(i: number): Shown | undefined {
+  #displayed(i: number): Displayed | undefined {
     const { elapsedMs } = this.#world;
     const hasLeft = elapsedMs >= this.#leavesMs;
     const isThere = elapsedMs >= this.#arrivesMs;
@@ -136,18 +136,18 @@ export class HostPair {
   }
 
   #row(i: number, side: Side): IngestRow | undefined {
-    const shown = this.#shown(i);
-    if (!shown) return undefined;
+    const displayed = this.#displayed(i);
+    if (!displayed) return undefined;
     const { elapsedMs, nowMs } = this.#world;
     const observedMs = Math.floor(nowMs);
     const about = {
       vm: this.vm,
       observedMs,
       sequence: ++side.sequence,
-      stateReason: shown.reason,
-      state: VM_STATES.indexOf(shown.state),
+      stateReason: displayed.reason,
+      state: VM_STATES.indexOf(displayed.state),
     };
-    if (shown.state !== 'RUNNING') {
+    if (displayed.state !== 'RUNNING') {
       return { ...about, boot: '', vcpus: Number.NaN, series: [], values: [] };
     }
     const used = side.memory.at(elapsedMs) / 100;

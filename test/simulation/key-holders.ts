@@ -51,7 +51,7 @@ export class KeyHolders {
   async #live(): Promise<void> {
     const world = this.#world;
     await world.wait(this.#dice.between(1_000, 30_000));
-    const account = await this.#asked('account', ({ accounts }, caller) =>
+    const account = await this.#requested('account', ({ accounts }, caller) =>
       accounts.create({
         ...caller,
         displayName: 'Program',
@@ -76,7 +76,7 @@ export class KeyHolders {
   /** A key from creation to end. */
   async #oneKey(owner: KeyOwner): Promise<void> {
     const world = this.#world;
-    const made = await this.#asked('key', ({ keys }, caller) =>
+    const made = await this.#requested('key', ({ keys }, caller) =>
       keys.create({
         ...caller,
         owner,
@@ -93,7 +93,7 @@ export class KeyHolders {
       const isAccepted = await this.#show(secret, this.#dice.pick(this.#cluster.members));
       if (isAccepted) this.accepted++;
     }
-    const revocation = await this.#asked('revocation', ({ keys }, caller) =>
+    const revocation = await this.#requested('revocation', ({ keys }, caller) =>
       keys.revoke({ ...caller, owner, key, reason: 'Lost' }),
     );
     if (!revocation) return;
@@ -135,7 +135,7 @@ export class KeyHolders {
   }
 
   /** Asks any member, and repeats the same request if it gets no answer. */
-  async #asked<T>(
+  async #requested<T>(
     what: string,
     ask: (doors: Doors, caller: Caller) => Promise<T>,
   ): Promise<T | undefined> {

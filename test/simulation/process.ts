@@ -4,7 +4,7 @@
  * neither answer nor write, and its memory is lost.
  */
 import { createAlerting } from '../../actors/alerting/alerting.ts';
-import { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
+import { SamplePipeline } from '../../actors/alerting/evaluator/sample-pipeline.ts';
 import { retainSamples, sampleFloor } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { createIncidentActions } from '../../actors/alerting/incident-actions.ts';
 import { announceMaintenance } from '../../actors/alerting/maintenance.ts';
@@ -31,17 +31,14 @@ import { tick } from '../../actors/telemetry/ticker.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import type { InstanceStore } from '../../sqlite/platform/control/instance-store.ts';
-import { createContents } from '../../src/delivery/notify/notifier.ts';
+import { createContents } from '../../src/delivery/notify/contents.ts';
 import { createAuthenticator } from '../../src/identity/auth/authenticator.ts';
 import type { Authenticator } from '../../src/platform/access/authenticator.ts';
 import { mintSecret } from '../../src/platform/keys.ts';
 import { decodeCommit } from '../../streams/platform/commit/codec.ts';
 import type { InstanceStep } from '../../streams/platform/commit/commit.ts';
-import {
-  joinCluster,
-  type Membership,
-  type Ownership,
-} from '../../streams/platform/membership/membership.ts';
+import { joinCluster } from '../../streams/platform/membership/member.ts';
+import type { Membership, Ownership } from '../../streams/platform/membership/membership.ts';
 import type { Share } from '../../streams/platform/membership/roster.ts';
 import { soleMember } from '../../streams/platform/membership/sole-member.ts';
 import { pause } from '../../streams/platform/pause.ts';

@@ -75,7 +75,7 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
   };
   const onUnhandled = (error: unknown): void => bug('an unhandled rejection', error);
   process.on('unhandledRejection', onUnhandled);
-  const undoNoting = recordImmediates();
+  const undoRecording = recordImmediates();
   try {
     const members = options.members ?? world.dice.fork('members').pick(MEMBERS);
     const run = createRun(world, { ...options, members }, bug);
@@ -89,7 +89,7 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
     const counts = countsOf(run);
     return { seed, members, problems, faults, virtualMs, happenings, lines, counts };
   } finally {
-    undoNoting();
+    undoRecording();
     process.off('unhandledRejection', onUnhandled);
   }
 }

@@ -10,9 +10,9 @@ import type { HostFiles } from '../../actors/telemetry/collectors/host/host-sour
 import type { WriteAnswer, WriteRequest } from '../../actors/telemetry/ingest/ingest-port.ts';
 import type { Log } from '../../src/platform/log.ts';
 import {
+  type Agent,
   type AgentOptions,
   createGuestSource,
-  type RunningAgent,
   startAgent,
 } from '../../src/vms/agent/agent.ts';
 import { writeEnrolment } from '../../src/vms/agent/enrolment-file.ts';
@@ -112,7 +112,7 @@ export async function startAgentWorld(t: Test) {
     return key;
   };
   const lines: string[] = [];
-  const start = (change: Partial<AgentOptions> = {}): RunningAgent => {
+  const start = (change: Partial<AgentOptions> = {}): Agent => {
     const agent = startAgent({
       folder,
       intervalMs: INTERVAL_MS,

@@ -7,11 +7,12 @@ import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import { type FastifyInstance, fastify } from 'fastify';
 import type { Test } from 'tap';
 import { createAlerting } from '../../actors/alerting/alerting.ts';
-import { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
+import { SamplePipeline } from '../../actors/alerting/evaluator/sample-pipeline.ts';
 import { createMaintenanceWindows } from '../../actors/alerting/maintenance.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { createKeylessCi } from '../../actors/ci/exchange.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
+import { DestinationRests } from '../../actors/delivery/destination-rests.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import type { DestinationsDeps } from '../../actors/delivery/destinations-port.ts';
 import { ChangeLimits } from '../../actors/platform/change-limits.ts';
@@ -26,7 +27,8 @@ import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
 import { openDatabase, type SqliteDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
-import { openSecretStore, type SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
+import { openSecretStore } from '../../sqlite/platform/secrets/local-secrets.ts';
+import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
 import { createAlertingRules } from '../../src/alerting/alerting-rules.ts';
 import { serviceInfoOf } from '../../src/identity/api/service-info.ts';
@@ -304,11 +306,8 @@ async function startParts(t: Test, { hasWorkers = false }: ThreadOptions) {
   const secrets = openSecretStore({ path: ':memory:', masterKey: Buffer.alloc(32, 7), random });
   const closers = new Closers(collected.log);
   const queries = openThreads({
-    history,
-    controlPath,
-    clock,
-    log: collected.log,
-    closers,
+    base: { clock, log: collected.log, closers },
+    storage: { history, controlPath },
     startWorker,
   });
   const stopping = new AbortController();
@@ -346,7 +345,9 @@ async function startParts(t: Test, { hasWorkers = false }: ThreadOptions) {
 
 /** Query threads and replay threads; `closers` ends them. */
 function openThreads(options: Parameters<typeof openRuleReplays>[0]) {
-  const { history, controlPath, clock, log, closers, startWorker } = options;
+  const { base, storage, startWorker } = options;
+  const { clock, log, closers } = base;
+  const { history, controlPath } = storage;
   const threads = new QueryThreads({
     clock,
     history: history.share,
@@ -397,7 +398,7 @@ function openIngest(
   const limits = new ProjectLimitsReader(host);
   const newest = (project: string, vm: string) => newestReport(history.newest(project, vm));
   const registry = new VmRegistry({ host, clock, limits, newest, datacenter: 'DC-1' });
-  const bounds = testBounds(clock, (party) => limits.of(party.replace(/^projects\//, '')));
+  const bounds = testBounds(clock, (tenant) => limits.of(tenant.replace(/^projects\//, '')));
   const ingestLimits = new IngestLimits(registry, { limits, memory: history });
   const writer = new PartitionWriter({ stream, clock });
   const clocks = new ClockNotes();
@@ -434,7 +435,9 @@ function inMemoryAlerting(ports: Pick<DestinationsDeps, 'host' | 'clock' | 'rand
     makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
   });
   const maintenance = createMaintenanceWindows(ports);
-  return { sealedValues, alerting, maintenance, destinations };
+  const rests = new DestinationRests();
+  rests.follow(ports.host);
+  return { sealedValues, alerting, maintenance, destinations, rests };
 }
 
 /** Collects every line of the log, for checks of what it must and must not contain. */

@@ -11,7 +11,7 @@ import type { Clock } from '../../streams/platform/clock.ts';
 /** @param limits of a caller (`projects/<id>` or a principal), and of a project by its id */
 export function testBounds(
   clock: Clock,
-  limits: (party: string) => ProjectLimits = () => DEFAULT_LIMITS,
+  limits: (tenant: string) => ProjectLimits = () => DEFAULT_LIMITS,
 ): ProjectBounds {
   return {
     recordRefusal: () => {},

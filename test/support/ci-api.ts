@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import type { Test } from 'tap';
 import { openOnceStore } from '../../sqlite/platform/once-store.ts';
 import { createAssertionVerifier } from '../../src/ci/assertions.ts';
-import { createIssuerKeys } from '../../src/ci/jwks.ts';
+import { IssuerKeys } from '../../src/ci/jwks.ts';
 import { openCi } from '../../src/ci/open-ci.ts';
 import { Closers } from '../../src/platform/closers.ts';
 import { createHealth } from '../../src/platform/health.ts';
@@ -39,25 +39,21 @@ export async function startCiRpcWorld(t: Test) {
     closers.add('metrics', () => metrics.close());
     const fetchKeys = () =>
       outage.keysAway ? Promise.reject(new Error('The issuer is away')) : platform.fetchKeys();
-    const keys = createIssuerKeys({ name: 'github', fetchKeys, clock, log });
+    const keys = new IssuerKeys({ name: 'github', fetchKeys, clock, log });
     closers.add('keys', () => keys.close());
     const assertions = createAssertionVerifier({
       clock,
       issuers: [{ issuer: platform.issuer, keys }],
     });
+    const settings = { ciIssuers: [platform.issuer] };
+    const health = createHealth({ clock, log });
     keyless = openCi({
+      base: { settings, clock, random, log, metrics, health, closers },
+      storage: { onceStore },
       host,
-      clock,
-      random,
-      log,
-      metrics,
-      closers,
-      health: createHealth({ clock, log }),
       assertions,
-      onceStore,
       publicUrl,
       tokens: parts.tokens,
-      settings: { ciIssuers: [platform.issuer] },
     });
     t.teardown(() => closers.closeAll());
     return keyless;

@@ -8,7 +8,7 @@
  *
  * Service under test:  SVC_CI_ISSUERS = platform.setting  ("github=github@http://127.0.0.1:…")
  * Parts under test:    createAssertionVerifier({ clock, issuers: [{ issuer: platform.issuer,
- *                        keys: createIssuerKeys({ ..., fetchKeys: platform.fetchKeys }) }] })
+ *                        keys: new IssuerKeys({ ..., fetchKeys: platform.fetchKeys }) }] })
  * A job under test:    spawn(…, { env: { ...process.env, ...platform.jobEnvironment } }), for any
  *                      client of ACTIONS_ID_TOKEN_REQUEST_URL; its token has
  *                      `platform.job.claims`, which the test may assign
@@ -163,28 +163,28 @@ function endpoints(
 ) {
   const { url, job, discovery, keySet, tokens, mint, jwks } = parts;
 
-  async function answerToken(asked: URL, request: IncomingMessage, response: ServerResponse) {
+  async function answerToken(requested: URL, request: IncomingMessage, response: ServerResponse) {
     if (request.headers.authorization !== `Bearer ${REQUEST_TOKEN}`) {
       return sendJson(response, 401, '{"message":"The request token is not the runner’s"}');
     }
     // A client that appends "?audience=" to a URL with a query loses that query.
-    if (asked.searchParams.get('api-version') !== '2.0') return sendJson(response, 400, '{}');
-    const aud = asked.searchParams.get('audience') ?? 'https://github.com/octo-org';
+    if (requested.searchParams.get('api-version') !== '2.0') return sendJson(response, 400, '{}');
+    const aud = requested.searchParams.get('audience') ?? 'https://github.com/octo-org';
     tokens.audiences.push(aud);
     const value = await mint({ aud, ...job.claims });
     sendJson(response, 200, JSON.stringify({ count: value.length, value }));
   }
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const asked = new URL(request.url ?? '/', url);
-    if (asked.pathname === KEYS_PATH) {
+    const requested = new URL(request.url ?? '/', url);
+    if (requested.pathname === KEYS_PATH) {
       keySet.requests++;
       if (!misbehave(keySet, request, response)) sendJson(response, 200, jwks());
-    } else if (asked.pathname === DISCOVERY_PATH) {
+    } else if (requested.pathname === DISCOVERY_PATH) {
       if (!misbehave(discovery, request, response)) sendJson(response, 200, discovery.document());
-    } else if (asked.pathname === TOKEN_PATH) {
+    } else if (requested.pathname === TOKEN_PATH) {
       tokens.requests++;
-      if (!misbehave(tokens, request, response)) await answerToken(asked, request, response);
+      if (!misbehave(tokens, request, response)) await answerToken(requested, request, response);
     } else {
       sendJson(response, 404, '{}');
     }

@@ -248,24 +248,25 @@ class Stage {
   }
 }
 
-/** One reading of `vm-1`; `at` in Unix seconds, `memory` in bytes. */
+/** One reading; `at` in Unix seconds, `memory` in bytes. */
 export interface Reading {
   readonly at: number;
   readonly memory: number;
   readonly index: number;
+  /** Default `vm-1`, displayed as `One`; others are displayed by their id. */
+  readonly vm?: string;
 }
 
 /**
- * Writes readings of `vm-1` with the project's collector key. Resolves once the inventory has the
- * VM.
+ * Writes readings with the project's collector key. Resolves once the inventory has their VMs.
  */
 export async function writeReadings(
   { endpoint, demo, svc }: DemoWorld,
   readings: readonly Reading[],
 ): Promise<void> {
-  const rows = readings.map(({ at, memory, index }) => ({
-    vmName: 'vm-1',
-    displayName: 'One',
+  const rows = readings.map(({ at, memory, index, vm = 'vm-1' }) => ({
+    vmName: vm,
+    displayName: vm === 'vm-1' ? 'One' : vm,
     observedUnixMs: String(at * 1000),
     sequence: index + 1,
     bootId: 'boot',
@@ -280,8 +281,9 @@ export async function writeReadings(
   });
   if (!answer.ok) throw new Error(await answer.text());
   const env = { SVC_API_KEY: demo.apiKey, SVC_PROJECT: demo.projectName };
-  await until('the VM is there', async () => {
+  const names = new Set(rows.map(({ displayName }) => displayName));
+  await until('the VMs are there', async () => {
     const { stdout } = await svc(['monitoring', 'vms'], { as: 'nobody', env });
-    return stdout.includes('vm-1') || undefined;
+    return [...names].every((name) => stdout.includes(name)) || undefined;
   });
 }

@@ -49,8 +49,9 @@ const components = {
   'nginx 1.26.3': unpacked({ program: 'nginx', suite: 'trixie', version: '1.26.3' }),
   'caddy 2.6.2': unpacked({ program: 'caddy', suite: 'trixie', version: '2.6.2' }),
   'caddy 2.11.4': unpacked({ program: 'caddy', suite: 'forky', version: '2.11.4' }),
-  // Debian's builds of these two do not print their version. Tested with 1.145.0.
+  // Debian's builds of these three do not print their version. Tested with 1.145.0.
   vmalert: unpacked({ program: 'vmalert', suite: 'forky', package: 'victoria-metrics' }),
+  vmagent: unpacked({ program: 'vmagent', suite: 'forky', package: 'victoria-metrics' }),
   'victoria-metrics': unpacked({ program: 'victoria-metrics', suite: 'forky' }),
   // Tested with 0.33.1.
   'prometheus-alertmanager': unpacked({ program: 'prometheus-alertmanager', suite: 'forky' }),

@@ -8,8 +8,8 @@ import type { Page } from 'playwright-core';
 import type { Test } from 'tap';
 import { buildDashboard, isCurrent } from '../../scripts/build-dashboard.mjs';
 import { type BusyProject, startBusyProject } from './busy-project/busy-project.ts';
+import { showsItsData } from './busy-project/displayed.ts';
 import { type Example, exampleOfEachPage } from './busy-project/examples.ts';
-import { showsItsData } from './busy-project/shown.ts';
 import { startChromium, type Visitor } from './chromium.ts';
 
 const axe = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');

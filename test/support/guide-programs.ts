@@ -8,7 +8,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type SignedAttempt, signatureHeaders } from '../../src/delivery/notify/webhook/webhook.ts';
+import {
+  type SignedAttempt,
+  signatureHeaders,
+} from '../../src/delivery/notify/webhook/signatures.ts';
 import { createClient } from '../../src/sdk/index.ts';
 import type { DemoWorld } from './cli-against-service.ts';
 import { codeBlock } from './code-blocks.ts';
@@ -169,7 +172,8 @@ export function sourceEnvironment(
 export function observedSince({ endpoint, demo }: DemoWorld, vm: string): Promise<object> {
   const { monitoring } = createClient({ baseUrl: endpoint, token: demo.apiKey });
   return until(`${vm} in the inventory`, async () => {
-    const { vms } = await monitoring.listVMMonitoring({ projectName: 'projects/demo' });
+    const request = { projectName: 'projects/demo', pageSize: 1_000 };
+    const { vms } = await monitoring.listVMMonitoring(request);
     const found = vms.find(({ name }) => name === `projects/demo/vms/${vm}`);
     return found;
   });

@@ -127,7 +127,7 @@ export async function saveRule(program: ServiceUnderTest, spec: Json = {}): Prom
   return name;
 }
 
-export interface ShownIncident {
+export interface DisplayedIncident {
   readonly name: string;
   readonly vmName: string;
   readonly ruleName: string;
@@ -140,10 +140,10 @@ export interface ShownIncident {
 export async function listIncidents(
   program: ServiceUnderTest,
   filter: Json = {},
-): Promise<ShownIncident[]> {
+): Promise<DisplayedIncident[]> {
   const { projectName } = program.demo;
   const request = { projectName, pageSize: 1_000, ...filter };
-  const answer = await ask<{ incidents?: ShownIncident[] }>(
+  const answer = await ask<{ incidents?: DisplayedIncident[] }>(
     program,
     `${ALERTS}/ListIncidents`,
     request,
@@ -152,7 +152,10 @@ export async function listIncidents(
 }
 
 /** Resolves once this many incidents fire. */
-export function untilFiring(program: ServiceUnderTest, count: number): Promise<ShownIncident[]> {
+export function untilFiring(
+  program: ServiceUnderTest,
+  count: number,
+): Promise<DisplayedIncident[]> {
   return until(`${count} incidents fire`, async () => {
     const firing = await listIncidents(program, { state: 'FIRING' });
     return firing.length >= count ? firing : undefined;

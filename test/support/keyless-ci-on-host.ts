@@ -231,6 +231,7 @@ function plainAssertions(
           recorded: token.recorded ?? RECORDED,
           ownerClaims: OWNER_CLAIMS,
           nameClaims: NAME_CLAIMS,
+          run: (token.recorded ?? RECORDED).run_id ?? null,
           refused: token.refused ?? [],
           warnings: token.warnings ?? [],
         },

@@ -38,9 +38,9 @@ export interface Refusal {
 /** Starts a server that ends with the test. */
 export async function startMailServer(
   t: { teardown(end: () => unknown): unknown },
-  options: { readonly password?: string } = {},
+  options: { readonly password?: string; readonly hidesUtf8?: boolean } = {},
 ): Promise<MailServer> {
-  const { password } = options;
+  const { password, hidesUtf8 = false } = options;
   const state: Omit<MailServer, 'url'> = {
     mails: [],
     offered: [],
@@ -61,6 +61,7 @@ export async function startMailServer(
     disabledCommands: ['STARTTLS'],
     allowInsecureAuth: true,
     logger: false,
+    hideSMTPUTF8: hidesUtf8,
     disableReverseLookup: true,
     onConnect(_session, done) {
       state.connections++;

@@ -8,6 +8,17 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { onOwnPorts, PortTaken, saysPortTaken } from './places.ts';
 import { until } from './program.ts';
+import { isFullRun } from './tries.ts';
+
+const NEWEST = 'nats-server 2.15.1';
+
+/**
+ * Versions of nats-server for a contract: the oldest and the newest supported one in a full run,
+ * the newest alone in `npm test`.
+ */
+export const natsServerVersions = isFullRun()
+  ? (['nats-server 2.10.27', NEWEST] as const)
+  : ([NEWEST] as const);
 
 export interface NatsServerOptions {
   /** Path of the program. */

@@ -63,9 +63,9 @@ export async function startOidcStandIn(
     },
   };
   const server = createServer((request, response) => {
-    const asked = new URL(request.url ?? '', 'http://provider');
-    if (asked.pathname === '/authorize') {
-      response.writeHead(303, { location: backFrom(made, asked.searchParams) }).end();
+    const requested = new URL(request.url ?? '', 'http://provider');
+    if (requested.pathname === '/authorize') {
+      response.writeHead(303, { location: backFrom(made, requested.searchParams) }).end();
       return;
     }
     void text(request).then(async (body) => {
@@ -95,11 +95,11 @@ export async function startOidcStandIn(
 }
 
 /** Address to which the authorization endpoint redirects a browser (RFC 6749, section 4.1.2). */
-function backFrom(provider: OidcStandIn, asked: URLSearchParams): string {
-  const back = new URL(asked.get('redirect_uri') ?? '');
-  back.searchParams.set('state', asked.get('state') ?? '');
+function backFrom(provider: OidcStandIn, requested: URLSearchParams): string {
+  const back = new URL(requested.get('redirect_uri') ?? '');
+  back.searchParams.set('state', requested.get('state') ?? '');
   if (provider.isCancelled) back.searchParams.set('error', 'access_denied');
   else back.searchParams.set('code', provider.code);
-  provider.nonce = asked.get('nonce') ?? '';
+  provider.nonce = requested.get('nonce') ?? '';
   return back.href;
 }

@@ -1,7 +1,7 @@
 /**
  * A real OpenID Connect provider (oidc-provider) on 127.0.0.1 beside the service. It signs
- * `account` in without prompts. `answerToken` and `answerProfile` replace two of its endpoints, to
- * send what a provider should not.
+ * `account` in without prompts. `answerToken`, `answerProfile` and `answerKeys` replace its
+ * endpoints, to send what a provider should not.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
@@ -24,11 +24,17 @@ export interface ProviderControl {
   answerToken: (() => Promise<object>) | undefined;
   /** Answers the UserInfo endpoint in place of the provider. */
   answerProfile: (() => Promise<object>) | undefined;
+  /** Answers for the keys in place of the provider. */
+  answerKeys: (() => Promise<object>) | undefined;
   /** Accepts connections but never answers. */
   isSilent: boolean;
   readonly issuer: string;
   /** Method, path and scheme of the Authorization header of each request. */
-  readonly asked: string[];
+  readonly requested: string[];
+  /** Public keys of the provider after a rotation; `idToken` signs with them if `isRotated`. */
+  rotatedKeys(): Promise<object>;
+  /** true: `idToken` signs with the rotated key. */
+  isRotated: boolean;
   /** An ID token signed with the provider's key, or another. */
   idToken(claims: JWTPayload, options?: { otherKey?: boolean }): Promise<string>;
   stop(): Promise<void>;
@@ -59,9 +65,13 @@ export async function startOidcWorld(
   const server = createServer((request, response) => {
     const [path = ''] = (request.url ?? '').split('?', 1);
     const [scheme = ''] = (request.headers.authorization ?? '').split(' ', 1);
-    control.asked.push(`${request.method} ${path} ${scheme}`.trim());
+    control.requested.push(`${request.method} ${path} ${scheme}`.trim());
     if (control.isSilent) return;
-    const standIns = { '/token': control.answerToken, '/me': control.answerProfile };
+    const standIns = {
+      '/token': control.answerToken,
+      '/me': control.answerProfile,
+      '/jwks': control.answerKeys,
+    };
     const answer = standIns[path as keyof typeof standIns];
     if (!answer) {
       handle(request, response);
@@ -80,13 +90,19 @@ export async function startOidcWorld(
     account: ada,
     answerToken: undefined,
     answerProfile: undefined,
+    answerKeys: undefined,
+    isRotated: false,
+    async rotatedKeys() {
+      const key = await exportJWK(others.publicKey);
+      return { keys: [{ ...key, kid: 'k2', use: 'sig', alg: 'RS256' }] };
+    },
     isSilent: false,
-    asked: [],
+    requested: [],
     issuer: `http://127.0.0.1:${port}`,
     idToken: (claims, { otherKey = false } = {}) =>
       new SignJWT(claims)
-        .setProtectedHeader({ alg: 'RS256', kid: 'k1' })
-        .sign(otherKey ? others.privateKey : keys.privateKey),
+        .setProtectedHeader({ alg: 'RS256', kid: control.isRotated ? 'k2' : 'k1' })
+        .sign(otherKey || control.isRotated ? others.privateKey : keys.privateKey),
     async stop() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -2,6 +2,7 @@
 import type { Test } from 'tap';
 import { openAdminServer } from '../../src/admin/admin-server.ts';
 import { transitionRoutes } from '../../src/admin/audit-routes.ts';
+import { bounceRoutes } from '../../src/admin/bounce-routes.ts';
 import { identityRoutes } from '../../src/admin/identity-routes.ts';
 import { processPorts } from '../../src/cli/client/ports.ts';
 import type { Surroundings } from '../../src/cli/command.ts';
@@ -50,6 +51,7 @@ export async function startAdmin(t: Test) {
   const routes = {
     ...identityRoutes({ ...world, leaks, publicUrl: 'https://svc.example' }),
     ...transitionRoutes(world.host),
+    ...bounceRoutes({ host: world.host, log: silentLog, metrics }),
   };
   const server = await openAdminServer({ folder, routes, log: silentLog });
   t.teardown(() => server.close());

@@ -13,7 +13,7 @@ const program = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
 
 export interface ProgramOnTerminal {
   /** Everything on the terminal so far. */
-  readonly shown: () => string;
+  readonly displayed: () => string;
   /** Sign-in link from the banner. */
   readonly signInUrl: string;
   readonly origin: string;
@@ -46,9 +46,9 @@ export async function startProgramOnTerminal(
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let shown = '';
-  terminal.stdout.on('data', (chunk) => (shown += chunk));
-  terminal.stderr.on('data', (chunk) => (shown += chunk));
+  let displayed = '';
+  terminal.stdout.on('data', (chunk) => (displayed += chunk));
+  terminal.stderr.on('data', (chunk) => (displayed += chunk));
   const ended = once(terminal, 'exit');
   const end = (signal: 'SIGTERM' | 'SIGKILL') => {
     for (const id of childrenOf(terminal.pid)) process.kill(id, signal);
@@ -62,12 +62,14 @@ export async function startProgramOnTerminal(
   };
   t.teardown(stop);
   const signInUrl = await until('the banner with its link', () => {
-    if (terminal.exitCode !== null) throw new Error(`The program ended:\n${shown}`);
-    return shown.includes('Ctrl-C') ? /http\S+\/auth\/link#\S+/.exec(shown)?.[0] : undefined;
+    if (terminal.exitCode !== null) throw new Error(`The program ended:\n${displayed}`);
+    return displayed.includes('Ctrl-C')
+      ? /http\S+\/auth\/link#\S+/.exec(displayed)?.[0]
+      : undefined;
   }).catch((error: Error) => {
-    throw new Error(`${error.message}\n${shown}`);
+    throw new Error(`${error.message}\n${displayed}`);
   });
-  return { shown: () => shown, signInUrl, origin: new URL(signInUrl).origin, stop };
+  return { displayed: () => displayed, signInUrl, origin: new URL(signInUrl).origin, stop };
 }
 
 /** Ids of the child processes of a process; empty if it has ended. */

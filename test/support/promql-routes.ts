@@ -154,7 +154,7 @@ export async function exchange(
   const { hostname, port } = new URL(baseUrl);
   // Node sets the length only for methods that usually have a body.
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-  const asked = httpRequest({
+  const requested = httpRequest({
     hostname,
     port,
     method,
@@ -162,8 +162,8 @@ export async function exchange(
     agent: false,
     headers: { ...length, ...headers },
   });
-  asked.end(body);
-  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  requested.end(body);
+  const [response] = (await once(requested, 'response')) as [IncomingMessage];
   const bytes = await buffer(response);
   const text = unpacked(bytes, response.headers['content-encoding']).toString();
   const isJson = response.headers['content-type']?.startsWith('application/json') === true;

@@ -13,7 +13,7 @@ export const NOW = START_MS / 1000;
 /** A gauge that all projects have. */
 export const M = 'svc_vm_memory_free_bytes';
 
-export interface Asked extends Sent {
+export interface Requested extends Sent {
   /** Path below the base. */
   readonly path: string;
 }
@@ -34,18 +34,21 @@ export async function startTenants(t: Test) {
   for (const project of ['other', 'third']) await writeSecrets(shared, project, round);
   const otherKey = await shared.issue('other', ['monitoring.read', 'monitoring.write']);
 
-  async function shownIn({ send }: PromqlServer, requests: readonly Asked[]): Promise<Answered[]> {
+  async function displayedIn(
+    { send }: PromqlServer,
+    requests: readonly Requested[],
+  ): Promise<Answered[]> {
     const answers: Answered[] = [];
     for (const { path, ...sent } of requests) answers.push(await send(path, sent));
     return answers;
   }
 
   /** Answers of the shared world, asserted to equal those of the world with `demo` alone. */
-  async function sameAsAlone(t: Test, requests: readonly Asked[]): Promise<Answered[]> {
-    const expected = await shownIn(alone, requests);
-    const before = await shownIn(shared, requests);
+  async function sameAsAlone(t: Test, requests: readonly Requested[]): Promise<Answered[]> {
+    const expected = await displayedIn(alone, requests);
+    const before = await displayedIn(shared, requests);
     await writeSecrets(shared, 'other', ++round);
-    const after = await shownIn(shared, requests);
+    const after = await displayedIn(shared, requests);
     for (const [i, { path, body }] of requests.entries()) {
       const name = `${decodeURIComponent(path)} ${body ?? ''}`;
       const parts = (answer: Answered | undefined) => [answer?.status, answer?.text];
@@ -69,11 +72,11 @@ export async function startTenants(t: Test) {
   return { shared, otherKey, sameAsAlone, sameExpressions };
 }
 
-export function instant(query: string): Asked {
+export function instant(query: string): Requested {
   return { path: `/api/v1/query?${new URLSearchParams({ query, time: String(NOW) })}` };
 }
 
-function range(query: string): Asked {
+function range(query: string): Requested {
   const times = { start: String(NOW - 600), end: String(NOW), step: '60' };
   return { path: `/api/v1/query_range?${new URLSearchParams({ query, ...times })}` };
 }

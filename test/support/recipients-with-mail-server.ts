@@ -36,8 +36,13 @@ export async function startRecipientsWorld(t: Test) {
     { SVC_SMTP_URL: server.url, SVC_SMTP_FROM: 'Monitoring <svc@example.com>' },
     (people) => people,
     async (app, parts) => {
+      const { host, mail, origin, deriveKey, ...base } = parts;
       const opened = openDestinations({
-        ...parts,
+        base,
+        host,
+        mail,
+        origin,
+        deriveKey,
         guard: new AddressGuard({ hosts: [], http: false }),
         sealed: sealedIn(sealed),
         groupWaitMs: 0,

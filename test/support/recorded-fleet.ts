@@ -83,9 +83,9 @@ export function virshOf(libvirts: Libvirts, language: Language = 'en'): RunComma
     if (commands.includes('domstats')) {
       return { ...base, kind: 'exited', code: 0, stdout: statisticsOf(domains) };
     }
-    const asked = /guestinfo (\S+)/.exec(commands)?.[1];
-    if (asked !== undefined) {
-      const { mounts = [] } = domains.find(({ uuid }) => uuid === asked) ?? {};
+    const requested = /guestinfo (\S+)/.exec(commands)?.[1];
+    if (requested !== undefined) {
+      const { mounts = [] } = domains.find(({ uuid }) => uuid === requested) ?? {};
       return { ...base, kind: 'exited', code: 0, stdout: guestInfoOf(mounts) };
     }
     return { ...base, ...metadataOf(commands, domains, messages) } as CommandOutcome;

@@ -5,12 +5,8 @@
 import { createHash } from 'node:crypto';
 import type { Test } from 'tap';
 import { decideEdge, submitInParts } from '../../actors/alerting/incident.ts';
-import type { AnswerExcerpt } from '../../actors/delivery/attempt.ts';
-import {
-  type DelivererDeps,
-  type DeliveryContents,
-  delivererPart,
-} from '../../actors/delivery/deliverer.ts';
+import type { AnswerExcerpt, DeliveryContents } from '../../actors/delivery/attempt.ts';
+import { type DelivererDeps, delivererPart } from '../../actors/delivery/deliverer.ts';
 import type {
   AttemptOutcome,
   AttemptRequest,
@@ -22,7 +18,7 @@ import type { EventOf, ProjectView } from '../../actors/platform/host/host-port.
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';
 import type { DestinationContext } from '../../machines/delivery/destination.ts';
-import { limitsOf } from '../../src/delivery/notify/notifier.ts';
+import { limitsOf } from '../../src/delivery/notify/kinds.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
@@ -296,8 +292,8 @@ async function addMail({ host }: World, ids: readonly string[]): Promise<string>
     by,
     decide(draft) {
       const { at } = draft;
-      const shown = { urlId: null, urlDigest: '', host: '', lastFour: '', secretId: null };
-      const named = { kind: 'email', displayName: 'Mail', ...shown } as const;
+      const displayed = { urlId: null, urlDigest: '', host: '', lastFour: '', secretId: null };
+      const named = { kind: 'email', displayName: 'Mail', ...displayed } as const;
       draft.start('destination', destination, { at, project, ...named });
       for (const id of ids) {
         const address = `${id}@example.com`;

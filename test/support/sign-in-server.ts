@@ -82,7 +82,7 @@ export async function startSignInWorld(
   const address = { current: settings.publicUrl ?? '' };
   const deriveKey = (purpose: string) => new Uint8Array(32).fill(purpose.length);
   const base = { settings, clock, random, log, metrics, closers };
-  const signIn = openSignIn({ ...base, people, deriveKey, origin: () => address.current });
+  const signIn = openSignIn({ base, people, deriveKey, origin: () => address.current });
   const server = await openHttpServer({
     ...base,
     health,

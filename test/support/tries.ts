@@ -29,6 +29,11 @@ export function occurrences(full: number): number {
   return percent === 100 ? full : Math.floor((full * percent * SLACK) / 100);
 }
 
+/** Whether this run makes all tries, as the gate does. */
+export function isFullRun(): boolean {
+  return sharePercent() === 100;
+}
+
 function sharePercent(): number {
   const set = process.env.SVC_TEST_SEEDS;
   const percent = set === undefined ? SHARE_PERCENT : Number(set);

@@ -86,8 +86,8 @@ export async function walk(
   await t.test(operation, async (t) => {
     const from = visitor.requested.length;
     await run(t, visitor.page).catch(async (error: Error) => {
-      const shown = await visitor.page.locator('body').innerText();
-      throw new Error(`${error.message}\nThe page shows:\n${shown}`, { cause: error });
+      const displayed = await visitor.page.locator('body').innerText();
+      throw new Error(`${error.message}\nThe page shows:\n${displayed}`, { cause: error });
     });
     const called = visitor.requested.slice(from).map((path) => path.split('/').at(-1) ?? '');
     for (const method of operations[operation])

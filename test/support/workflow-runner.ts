@@ -157,7 +157,11 @@ class JobLog {
     for (const line of chunk.split(/(?<=\n)/)) {
       const secret = /^\s*::add-mask::(.*)$/.exec(line.trimEnd())?.[1];
       if (secret) this.masked.push(secret);
-      else this.text += this.masked.reduce((shown, each) => shown.replaceAll(each, '***'), line);
+      else
+        this.text += this.masked.reduce(
+          (displayed, each) => displayed.replaceAll(each, '***'),
+          line,
+        );
     }
   }
 }

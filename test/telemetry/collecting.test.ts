@@ -47,14 +47,10 @@ t.test(
       },
     };
     const env = { SVC_COLLECT: 'host', SVC_DATA: t.testdir() };
+    const { settings } = loadConfig([], env);
     const collecting = await startCollecting({
-      clock,
-      metrics,
-      health,
-      log,
+      base: { settings, clock, random: seededRandom(1), metrics, health, log },
       ingest,
-      random: seededRandom(1),
-      settings: loadConfig([], env).settings,
       registry: { vmsOf: () => new Map(), sources: { nameOf: () => '', isOthers: () => false } },
       host: {
         submit: () => Promise.reject(new Error('Nothing is submitted here')),
@@ -118,13 +114,9 @@ t.test('SRC-15: domains of a mapping reach their projects without the demo proje
   const written: string[] = [];
   const submitted: string[] = [];
   const env = { SVC_COLLECT_MAP: mapping, SVC_DEMO: 'off', SVC_DATA: data };
+  const { settings } = loadConfig([], env);
   const collecting = await startCollecting({
-    clock,
-    metrics,
-    health,
-    log: silentLog,
-    random: seededRandom(1),
-    settings: loadConfig([], env).settings,
+    base: { settings, clock, random: seededRandom(1), metrics, health, log: silentLog },
     run: virshOf(libvirts),
     ingest: {
       async write({ project, source, rows }: WriteRequest) {

@@ -82,6 +82,29 @@ t.test(
   },
 );
 
+t.test('API-20: a reading beyond 64 bits is rejected, other series are not bounded', async (t) => {
+  const world = await openAlertingWorld(t);
+  const free = 'svc_vm_memory_free_bytes';
+  const series = [CPU, free, 'own_total'];
+  const row = (values: number[], at = 0) => ({
+    ...cpuRow('vm-1', START_MS + at, 0),
+    series,
+    values,
+  });
+  const { rejected } = await write(world, [
+    row([2 ** 64, -(2 ** 64), 1e308], -30_000),
+    row([2 ** 64 + 4096, 1e308, -1e308]),
+  ]);
+  t.same(rejected, [
+    { row: 1, series: CPU, reason: 'TOO_LARGE' },
+    { row: 1, series: free, reason: 'TOO_LARGE' },
+  ]);
+  t.same(await stored(world.stream), [
+    `demo/vm-1 @ -30 = ${2 ** 64},${-(2 ** 64)},1e+308`,
+    'demo/vm-1 @ 0 = -1e+308',
+  ]);
+});
+
 t.test(
   'a row without a VM, or with too few values, is rejected and the rest is stored',
   async (t) => {

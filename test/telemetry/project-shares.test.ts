@@ -80,7 +80,7 @@ t.test(
   async (t) => {
     const clock = new VirtualClock(0);
     const readings = new CollectorReadings(clock);
-    const ingest = readings.noting({
+    const ingest = readings.recording({
       write: async ({ rows }) => ({
         accepted: rows.length,
         duplicates: 0,

@@ -281,7 +281,7 @@ t.test('72 queries of one project delay each other, and no other project', async
     signal = new AbortController().signal,
   ) => {
     // A single caller gets half of the slots.
-    const caller = { party: project, name: `key ${calls++ % 2}` };
+    const caller = { tenant: project, name: `key ${calls++ % 2}` };
     const { release } = await gate.enter(caller, 'query', signal);
     return await world.run(instant(kind), { project }, signal).finally(release);
   };

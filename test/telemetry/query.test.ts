@@ -60,11 +60,11 @@ t.test(
     const signals: AbortSignal[] = [];
     const world = await startRpcWorld(t, (deps) => withThreads(deps, slow(signals)));
     await world.write([{ observedUnixMs: START_MS }]);
-    const asked = world.call('QueryVMMonitoring', query);
+    const requested = world.call('QueryVMMonitoring', query);
     const listed = world.call('ListVMMonitoring', { projectName: 'projects/demo' });
     while (signals.length < 2) await turns();
     await world.clock.advance(10_000);
-    for (const answer of await Promise.all([asked, listed])) {
+    for (const answer of await Promise.all([requested, listed])) {
       t.match(answer, {
         status: 504,
         reason: 'QUERY_TIMEOUT',
@@ -95,10 +95,10 @@ t.test('ERR-01: a query over the concurrency limit gets a 429 with a retry time'
   await world.write([{ observedUnixMs: START_MS }]);
   // The bodies of 128 calls of one caller may be in flight.
   const { read, write } = world.keys;
-  const asked = Array.from({ length: 270 }, (_, i) =>
+  const requested = Array.from({ length: 270 }, (_, i) =>
     world.call('QueryVMMonitoring', query, { key: i % 2 ? read : write }),
   );
-  const refused = await Promise.race(asked);
+  const refused = await Promise.race(requested);
   t.match(refused, { status: 429, reason: 'TOO_MANY_REQUESTS' });
   t.match(refused.headers['retry-after'], /^[1-9][0-9]*$/);
   while (signals.length < 8) await turns();
@@ -107,7 +107,7 @@ t.test('ERR-01: a query over the concurrency limit gets a 429 with a retry time'
   const other = await world.call('ListVMMonitoring', { projectName: 'projects/demo' });
   t.equal(other.status, 200, 'calls other than queries continue');
   for (let i = 0; i < 10; i++) await world.clock.advance(5_000);
-  await Promise.all(asked);
+  await Promise.all(requested);
 });
 
 t.test('failing storage is a 503 with a retry time, and is logged', async (t) => {

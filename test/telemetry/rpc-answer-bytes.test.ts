@@ -153,12 +153,12 @@ t.test('an answer is the same in JSON, in protobuf and compressed', async (t) =>
   t.match(json.headers['svc-sequence'], /^[\w-]{22}$/);
   const reported = JSON.parse(json.body);
   t.equal(reported.series[0].points.length, 121);
-  const asked = create(QueryVMMonitoringRequestSchema, {
+  const requested = create(QueryVMMonitoringRequestSchema, {
     ...query,
     startTimeUnix: BigInt(at(3600)),
     endTimeUnix: BigInt(at(0)),
   });
-  const bytes = Buffer.from(toBinary(QueryVMMonitoringRequestSchema, asked));
+  const bytes = Buffer.from(toBinary(QueryVMMonitoringRequestSchema, requested));
   const binary = await raw(world, 'QueryVMMonitoring', bytes, proto);
   t.equal(binary.headers['content-type'], 'application/proto');
   const message = fromBinary(QueryVMMonitoringResponseSchema, binary.rawPayload);

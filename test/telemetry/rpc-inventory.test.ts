@@ -229,8 +229,8 @@ t.test('The inventory', async (t) => {
     // The part of a history view that the method uses.
     const { vmInventory } = vmMethods(history as unknown as Parameters<typeof vmMethods>[0]);
     const call = { project: 'demo', nextPageToken: '', totalSize: 3, nowMs: START_MS, vms };
-    const asked = { ...call, inventoryOnly: false, format: 'json' };
-    const { result } = vmInventory?.(asked as never, () => false) ?? {};
+    const requested = { ...call, inventoryOnly: false, format: 'json' };
+    const { result } = vmInventory?.(requested as never, () => false) ?? {};
     const { bytes, failures } = result as { bytes: Uint8Array; failures: object[] };
     t.same(failures, [{ vm: 'bad', message: 'Chunk 7: checksum' }]);
     const [good, bad, unseen] = JSON.parse(Buffer.from(bytes).toString()).vms;

@@ -11,7 +11,7 @@ import { tries } from '../support/tries.ts';
 
 /** One query that a project sends. */
 interface Query {
-  readonly askedMs: number;
+  readonly requestedMs: number;
   readonly needsMs: number;
   startedMs: number | undefined;
 }
@@ -85,7 +85,7 @@ class Simulation {
       this.#settle();
     }
     for (const { project, payload } of this.#unstarted) {
-      raise(this.#outcome.waitedMs, project, this.#nowMs - payload.askedMs);
+      raise(this.#outcome.waitedMs, project, this.#nowMs - payload.requestedMs);
     }
     return this.#outcome;
   }
@@ -95,7 +95,7 @@ class Simulation {
   }
 
   #ask(client: Client): void {
-    const query = { askedMs: this.#nowMs, needsMs: client.needsMs(), startedMs: undefined };
+    const query = { requestedMs: this.#nowMs, needsMs: client.needsMs(), startedMs: undefined };
     this.#unstarted.add(this.#turns.add(client.project, query, this.#nowMs));
     this.#settle();
   }
@@ -133,7 +133,7 @@ class Simulation {
     if (query.startedMs === undefined) {
       query.startedMs = this.#nowMs;
       this.#unstarted.delete(turn);
-      raise(this.#outcome.waitedMs, project, this.#nowMs - query.askedMs);
+      raise(this.#outcome.waitedMs, project, this.#nowMs - query.requestedMs);
     }
     const run = { fromMs: this.#nowMs, isCancelled: false };
     this.#runs.set(turn, run);
@@ -141,7 +141,7 @@ class Simulation {
       if (run.isCancelled) return;
       this.#end(turn);
       add(this.#outcome.answered, project, 1);
-      raise(this.#outcome.tookMs, project, this.#nowMs - query.askedMs);
+      raise(this.#outcome.tookMs, project, this.#nowMs - query.requestedMs);
       this.#askAgain(project);
     });
   }

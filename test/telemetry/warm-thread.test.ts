@@ -156,7 +156,7 @@ const MIDNIGHT_ROW = 360;
 const timeOf = (i: number) => 12 * HOUR + (i - MIDNIGHT_ROW) * MINUTE;
 
 /** Times are in rows, which are minutes before the newest one. */
-interface Asked {
+interface Requested {
   readonly form: keyof typeof FORMS;
   /** Index of one of the two queried names. */
   readonly name: number;
@@ -174,10 +174,14 @@ const FORMS = {
   all: (_: string, minutes: number) => `count_over_time({vm="a"}[${minutes}m]) or absent({vm="b"})`,
 } as const;
 
-function operationOf(asked: Asked, names: readonly string[], newest: number): QueryOperation {
-  const { form, untilBack, minutes } = asked;
+function operationOf(
+  requested: Requested,
+  names: readonly string[],
+  newest: number,
+): QueryOperation {
+  const { form, untilBack, minutes } = requested;
   const endMs = START + timeOf(newest - untilBack);
-  const expression = FORMS[form](names[asked.name] ?? '', minutes);
+  const expression = FORMS[form](names[requested.name] ?? '', minutes);
   if (form !== 'rate') return { kind: 'instant', expression, timeMs: endMs };
   return { kind: 'range', expression, startMs: endMs - 10 * MINUTE, endMs, stepMs: 2 * MINUTE };
 }
@@ -186,7 +190,7 @@ type Move =
   /** Rows after the newest one, or from `back` before it: late rows. */
   | { readonly kind: 'append'; readonly count: number; readonly back: number }
   | { readonly kind: 'flush' | 'merge' }
-  | ({ readonly kind: 'query' } & Asked);
+  | ({ readonly kind: 'query' } & Requested);
 
 const append = fc.record({
   kind: fc.constant('append' as const),
@@ -221,9 +225,9 @@ t.test('a warm thread answers like one without a cache', async (t) => {
     records.close();
     await world.close();
   });
-  let asked = 0;
+  let requested = 0;
   const isAlike = (scheduled: ScheduledQueryRequest, after: readonly Move[]): boolean => {
-    asked++;
+    requested++;
     const fresh = openThread(world, records, 0);
     const wanted = fresh.ask(scheduled);
     fresh.close();
@@ -260,5 +264,5 @@ t.test('a warm thread answers like one without a cache', async (t) => {
   for (const seed of SEEDS) {
     await fc.assert(property, { numRuns: RUNS_A_SEED, seed, endOnFailure: true });
   }
-  t.ok(asked > 50, `${asked} queries`);
+  t.ok(requested > 50, `${requested} queries`);
 });

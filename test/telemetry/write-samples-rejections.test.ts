@@ -49,6 +49,19 @@ const causes: Readonly<Record<string, Cause>> = {
     field: 'vmName',
     isRow: true,
   },
+  // Browsers resolve them away in the address of the VM's page.
+  'a VM with the id .': {
+    row: { vmName: '.' },
+    reason: 'BAD_VM_NAME',
+    field: 'vmName',
+    isRow: true,
+  },
+  'a VM with the id ..': {
+    row: { vmName: 'projects/demo/vms/..' },
+    reason: 'BAD_VM_NAME',
+    field: 'vmName',
+    isRow: true,
+  },
   'a VM whose id is too long': {
     row: { vmName: 'x'.repeat(129) },
     reason: 'BAD_VM_NAME',
@@ -114,6 +127,16 @@ const causes: Readonly<Record<string, Cause>> = {
   'a value that is not a number': {
     row: valued({ series: 'svc_vm_memory_free_bytes', value: 'NaN' }),
     reason: 'NOT_FINITE',
+    field: 'values[1]',
+  },
+  'a value that no reading reaches': {
+    row: valued({ series: 'svc_vm_memory_free_bytes', value: 1e308 }),
+    reason: 'TOO_LARGE',
+    field: 'values[1]',
+  },
+  'a value that no reading reaches, below zero': {
+    row: valued({ series: 'svc_vm_memory_free_bytes', value: -1e20 }),
+    reason: 'TOO_LARGE',
     field: 'values[1]',
   },
   'a value that is not an object': { row: valued(7), reason: 'UNREADABLE', field: 'values[1]' },

@@ -159,12 +159,12 @@ t.test('SRC-11: a fleet reaches three projects, and none that its key excludes',
   t.notOk(sent.some(({ project, kind }) => project === 'foreign' && kind === 'stored'));
 
   delete world.libvirts[B];
-  const shown = await until('a status that says which libvirt is silent', () => {
+  const displayed = await until('a status that says which libvirt is silent', () => {
     const text = readFileSync(collectStatusPath(world.folder), 'utf8');
     const { sources } = JSON.parse(text) as CollectStatus;
     return sources.find(({ fault }) => fault);
   });
-  t.match(shown, { name: /host-b/, fault: /failed to connect/ });
+  t.match(displayed, { name: /host-b/, fault: /failed to connect/ });
 
   world.map('name shop-* shop');
   collect.reload();

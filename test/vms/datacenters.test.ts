@@ -193,19 +193,19 @@ t.test(
     t.teardown(() => metrics.close());
     const { datacenters } = world.start();
     addDatacenterGauges({ ...world, metrics }, datacenters);
-    const shown = async () => (await metrics.text()).match(/^svc_datacenter.*$/gm);
+    const displayed = async () => (await metrics.text()).match(/^svc_datacenter.*$/gm);
     const stale = (name: string, is: 0 | 1) => `svc_datacenter_stale{datacenter="${name}"} ${is}`;
     const last = (name: string, ms: number) =>
       `svc_datacenter_last_reading_timestamp_seconds{datacenter="${name}"} ${ms / 1000}`;
-    t.same(await shown(), [stale('DC-1', 0)], 'a start is not a reading');
+    t.same(await displayed(), [stale('DC-1', 0)], 'a start is not a reading');
     datacenters.reported('DC-2');
     const reportedMs = world.clock.now();
     await world.pass(100_000, 5_000);
-    t.same(await shown(), [last('DC-2', reportedMs), stale('DC-1', 1), stale('DC-2', 1)]);
+    t.same(await displayed(), [last('DC-2', reportedMs), stale('DC-1', 1), stale('DC-2', 1)]);
     datacenters.reported('DC-1');
     await world.pass(5_000);
     const againMs = world.clock.now() - 5_000;
-    t.same(await shown(), [
+    t.same(await displayed(), [
       last('DC-2', reportedMs),
       last('DC-1', againMs),
       stale('DC-1', 0),

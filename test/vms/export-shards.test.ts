@@ -7,7 +7,9 @@ import fc from 'fast-check';
 import t from 'tap';
 import { SHARD_VMS_MAX, shardCount } from '../../actors/vms/export-shards.ts';
 import { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import { retireVms } from '../../actors/vms/vm-retirement.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
+import { RETENTION_MS } from '../../streams/telemetry/entry.ts';
 import {
   type AlertingWorld,
   cpuRow,
@@ -107,6 +109,46 @@ t.test('API-04: a VM never changes its shard, and a shard has at most 500 VMs', 
   t.equal(seen.histories, 12);
   t.ok(seen.places > 10_000, `${seen.places} slots were compared`);
   t.ok(seen.shards > 2 && seen.restarts > 0, `${seen.shards} shards, ${seen.restarts} restarts`);
+});
+
+t.test('API-04: a slot passes to a new VM seven days after its VM was retired', async (t) => {
+  const world = await openAlertingWorld(t);
+  const registry = startRegistry(world);
+  const names = (from: number, count: number) =>
+    Array.from({ length: count }, (_, i) => `vm-${from + i}`);
+  const retire = async (vms: readonly string[]) => {
+    for (let i = 0; i < vms.length; i += 200) {
+      const by = SERVICE;
+      await retireVms(world.host, { project: PROJECT, by, vms: vms.slice(i, i + 200) });
+    }
+  };
+  const shards = () => shardCount(world.host.view(PROJECT));
+  await report(registry, names(0, SHARD_VMS_MAX));
+  await retire(names(0, 450));
+  await world.clock.advance(RETENTION_MS);
+  await report(registry, names(1_000, 10));
+  t.equal(shards(), 2, 'history of the retired VMs is still stored');
+  await world.clock.advance(1);
+  await report(registry, names(2_000, 900));
+  t.equal(shards(), 2, '490 slots of the second shard were free, and 450 of the first');
+  const now = places(world);
+  const inFirst = [...now].filter(([, shard]) => shard === 0).map(([vm]) => vm);
+  t.equal(inFirst.length, SHARD_VMS_MAX);
+  t.equal(inFirst.filter((vm) => Number(vm.slice(3)) < SHARD_VMS_MAX).length, 90, '410 passed on');
+  t.match([now.get('vm-449'), now.get('vm-450')], [0, 0], 'unneeded slots stay with their VMs');
+
+  // A VM that returns gets a slot like a new one, and no slot is taken twice.
+  const again = startRegistry(world);
+  const at = world.clock.now();
+  const rows = names(0, 450).map((vm) => ({ ...cpuRow(vm, at, 1), displayName: vm }));
+  await again.register(PROJECT, rows);
+  const sizes = new Map<number, number>();
+  for (const [, shard] of places(world)) sizes.set(shard, (sizes.get(shard) ?? 0) + 1);
+  t.same([...sizes].sort(), [
+    [0, SHARD_VMS_MAX],
+    [1, SHARD_VMS_MAX],
+    [2, 410],
+  ]);
 });
 
 t.test('VMs that an older version registered get their slot with their next row', async (t) => {

@@ -10,7 +10,8 @@ import { PartitionWriter, pastEntries } from '../../actors/telemetry/sample-log.
 import type { IngestRow, SenderReach } from '../../actors/vms/sent-row.ts';
 import { VmRegistry, type VmRegistryDeps } from '../../actors/vms/vm-directory.ts';
 import { retireVms } from '../../actors/vms/vm-retirement.ts';
-import { type NewestReport, vmSourceIdOf } from '../../actors/vms/vm-sources.ts';
+import { vmSourceIdOf } from '../../actors/vms/vm-source-decisions.ts';
+import type { NewestReport } from '../../actors/vms/vm-sources.ts';
 import { type SourceClaim, takeOver } from '../../machines/vms/vm-source.ts';
 import { derive, inputsOf, newDerived } from '../../streams/telemetry/metrics/derive.ts';
 import { VM_STATES, type VmState } from '../../streams/telemetry/samples/batch.ts';

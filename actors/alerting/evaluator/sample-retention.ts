@@ -11,7 +11,7 @@ import { type Stream, StreamUnavailable } from '../../../streams/platform/stream
 import type { Host } from '../../platform/host/host-port.ts';
 import { liveInstances } from '../../platform/host/live-instances.ts';
 import { SAMPLES_STREAM } from '../../telemetry/sample-log.ts';
-import type { HistoryWriter, SamplePipeline } from './evaluator.ts';
+import type { HistoryWriter, SamplePipeline } from './sample-pipeline.ts';
 
 /**
  * The consumers that still need entries, history and the evaluator, and the stream that holds them.

@@ -66,16 +66,6 @@ interface CollectorStatus {
   readonly notStorable: readonly CollectorFault[];
 }
 
-/** A running collector. */
-export interface Collector {
-  /**
-   * Ends the current round, offers waiting rows one last time and closes the source. May be called
-   * repeatedly.
-   */
-  stop(): Promise<void>;
-  status(): CollectorStatus;
-}
-
 /**
  * Maximum number of queued rounds of a project, ten minutes at 30 s: older rows are beyond the
  * evaluator's lateness bound and of use only to history.
@@ -88,9 +78,9 @@ const TICK_EARLY_MS = 5;
 
 /** Starts at once. Throws nothing later: every error is a fault. */
 export function startCollector(options: CollectorOptions): Collector {
-  const loop = new CollectorLoop(options);
-  loop.start();
-  return loop;
+  const collector = new Collector(options);
+  collector.start();
+  return collector;
 }
 
 /** Rows of one project waiting for the sink, one array per round, oldest first. */
@@ -99,7 +89,8 @@ interface RowQueue {
   delivery: Promise<void> | undefined;
 }
 
-class CollectorLoop implements Collector {
+/** A running collector; `startCollector` makes one. */
+export class Collector {
   readonly #options: CollectorOptions;
   readonly #abort = new AbortController();
   readonly #faults = new Map<string, CollectorFault>();
@@ -131,6 +122,10 @@ class CollectorLoop implements Collector {
     this.#round = this.#runRound();
   }
 
+  /**
+   * Ends the current round, offers waiting rows one last time and closes the source. May be called
+   * repeatedly.
+   */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;

@@ -13,6 +13,7 @@ import {
   SERIES_BYTES_MAX,
   TEXT_LENGTH_MAX,
   VALUES_MAX,
+  valueProblem,
 } from '../ingest/series-form.ts';
 import {
   type ObservedRow,
@@ -142,7 +143,8 @@ class RowFit {
     value: number,
     seen: ReadonlySet<string>,
   ): Pick<Rejection, 'reason' | 'message'> | undefined {
-    if (!Number.isFinite(value)) return { reason: 'NOT_FINITE' };
+    const reason = valueProblem(key, value);
+    if (reason) return { reason };
     if (seen.has(key))
       return { reason: 'BAD_SERIES', message: 'The series occurs twice in the row.' };
     const problem = keyProblem(key, this.#nearest);

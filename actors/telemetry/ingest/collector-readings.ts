@@ -45,7 +45,7 @@ export class CollectorReadings {
   }
 
   /** Wraps ingest and records its senders. */
-  noting(ingest: Ingest): Ingest {
+  recording(ingest: Ingest): Ingest {
     return {
       write: async (request) => {
         const answer = await ingest.write(request);

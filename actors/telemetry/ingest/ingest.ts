@@ -9,6 +9,7 @@ import { partitionOf } from '../../../streams/platform/stream.ts';
 import { FUTURE_MS, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
 import { isOfAgents } from '../../../streams/telemetry/metrics/absence-causes.ts';
 import { EXPANDED_SERIES } from '../../../streams/telemetry/metrics/catalogue.ts';
+import { READING_MAX } from '../../../streams/telemetry/metrics/series-catalogue.ts';
 import { hasPlainValues, type SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import { oneLine } from '../../platform/plain-text.ts';
 import type { IngestRow, SenderReach } from '../../vms/sent-row.ts';
@@ -21,6 +22,7 @@ import { IngestLimits, type IngestRates } from './ingest-limits.ts';
 import type { Ingest, WriteAnswer, WriteRequest } from './ingest-port.ts';
 import { ownRows, withoutVms } from './own-rows.ts';
 import type { RejectedSample, RejectReason } from './rejections.ts';
+import { valueProblem } from './series-form.ts';
 
 export interface IngestDeps {
   readonly clock: Clock;
@@ -203,8 +205,12 @@ function hasPlainKeys(series: readonly SeriesKey[]): boolean {
   return isPlain;
 }
 
+/** True if a value may have to be refused. Only series of the catalogue have a bound. */
 function hasBadValue({ values }: IngestRow): boolean {
-  for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) return true;
+  // Also true for NaN and absent values.
+  for (let i = 0; i < values.length; i++) {
+    if (!(Math.abs(values[i] ?? Number.NaN) <= READING_MAX)) return true;
+  }
   return false;
 }
 
@@ -215,8 +221,9 @@ function withoutBadSamples(content: IngestRow, row: number, rejected: RejectedSa
   const soundValues: number[] = [];
   for (const [i, key] of series.entries()) {
     const value = values[i];
-    if (value === undefined || !Number.isFinite(value)) {
-      rejected.push({ row, series: key, reason: 'NOT_FINITE' });
+    const reason = valueProblem(key, value);
+    if (value === undefined || reason) {
+      rejected.push({ row, series: key, reason: reason ?? 'NOT_FINITE' });
     } else if (!hasPlainValues(key)) {
       rejected.push({ row, series: oneLine(key, key.length), reason: 'BAD_LABEL' });
     } else {

@@ -34,7 +34,7 @@ const NOTED_OF_REQUEST_MAX = 100;
 /** Causes in the form of the sent data: the sender, or the guest, has to change something. */
 const FORM_REASONS: ReadonlySet<RejectReason> = new Set([
   ...(['NOT_FINITE', 'NO_VALUE', 'UNREADABLE', 'BAD_VM_NAME', 'BAD_SERIES'] as const),
-  ...(['BAD_LABEL', 'RESERVED_NAME', 'BAD_FIELD'] as const),
+  ...(['BAD_LABEL', 'RESERVED_NAME', 'BAD_FIELD', 'TOO_LARGE'] as const),
 ]);
 
 /**
@@ -53,14 +53,14 @@ export interface RefusedReadingsOptions {
 
 export class RefusedReadings {
   readonly #options: RefusedReadingsOptions;
-  readonly #noted = new ProjectShares<RefusedReading>(NOTED_MAX);
+  readonly #recorded = new ProjectShares<RefusedReading>(NOTED_MAX);
 
   constructor(options: RefusedReadingsOptions) {
     this.#options = options;
   }
 
   /** Wraps ingest and records its rejections. */
-  noting(ingest: Ingest): Ingest {
+  recording(ingest: Ingest): Ingest {
     return {
       write: async (request) => {
         const answer = await ingest.write(request);
@@ -73,7 +73,7 @@ export class RefusedReadings {
   /** Current causes, oldest first. */
   of(project: string): readonly RefusedReading[] {
     const fromMs = this.#options.clock.now() - OVER_MS;
-    const [, entries] = [...this.#noted.shares()].find(([of]) => of === project) ?? [];
+    const [, entries] = [...this.#recorded.shares()].find(([of]) => of === project) ?? [];
     return [...(entries?.values() ?? [])]
       .filter(({ lastMs }) => lastMs >= fromMs)
       .sort((a, b) => a.sinceMs - b.sinceMs);
@@ -81,7 +81,7 @@ export class RefusedReadings {
 
   /** Projects with causes, current or over. */
   projects(): readonly string[] {
-    return [...this.#noted.shares()].map(([project]) => project);
+    return [...this.#recorded.shares()].map(([project]) => project);
   }
 
   #record(request: WriteRequest, { rejected }: WriteAnswer): void {
@@ -100,9 +100,9 @@ export class RefusedReadings {
     const sender = reach?.name ?? source ?? '';
     const key = JSON.stringify([sender, vm, series, reason]);
     const nowMs = this.#options.clock.now();
-    const before = this.#noted.get(project, key);
+    const before = this.#recorded.get(project, key);
     const goesOn = before !== undefined && nowMs - before.lastMs <= OVER_MS;
-    this.#noted.put(project, key, {
+    this.#recorded.put(project, key, {
       vm,
       series,
       reason,

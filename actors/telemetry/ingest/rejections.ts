@@ -23,6 +23,13 @@ export const rejectionCatalogue = {
     cause: '`value` is NaN or infinite; a non-finite observation time rejects the row',
     message: 'The value is not finite. Leave out values that were not observed.',
   },
+  TOO_LARGE: {
+    refuses: ['VALUE'],
+    cause:
+      '`value` of a series under `svc_` is above 2^64 or below -2^64: no source counts further',
+    message:
+      'The value is above 2^64 or below -2^64, which no reading reaches. Check the unit and the source.',
+  },
   NO_VALUE: {
     refuses: ['VALUE'],
     cause: '`value` is null, or missing in a request of schema version 2 or later',

@@ -6,7 +6,10 @@
  * observe. A misspelt one would be stored and never read, and one that the service derives would
  * contradict the API. Only the service writes `ALERTS...`. Other names are free.
  */
-import { seriesCatalogue } from '../../../streams/telemetry/metrics/series-catalogue.ts';
+import {
+  READING_MAX,
+  seriesCatalogue,
+} from '../../../streams/telemetry/metrics/series-catalogue.ts';
 import {
   hasPlainValues,
   isFreeLabelName,
@@ -61,7 +64,7 @@ export function seriesProblem(
     return problem(
       'BAD_SERIES',
       'series',
-      `${shown(name)} is not a series name. Use letters, digits and underscores, at most 128.`,
+      `${quoted(name)} is not a series name. Use letters, digits and underscores, at most 128.`,
     );
   }
   if (isReserved(name)) {
@@ -77,6 +80,16 @@ export function seriesProblem(
     if (found) return found;
   }
   return undefined;
+}
+
+/** The reason why a value of this series is not stored; undefined: it can be stored. */
+export function valueProblem(
+  key: SeriesKey,
+  value: number | undefined,
+): 'NOT_FINITE' | 'TOO_LARGE' | undefined {
+  if (value === undefined || !Number.isFinite(value)) return 'NOT_FINITE';
+  // Names under `svc_` are those of the catalogue.
+  return Math.abs(value) > READING_MAX && key.startsWith('svc_') ? 'TOO_LARGE' : undefined;
 }
 
 /** Keys without a fault: sources repeat them between rounds and VMs. */
@@ -95,21 +108,21 @@ export function keyProblem(key: SeriesKey, nearest?: NearestSeries): SeriesProbl
     soundKeys.add(key);
     return undefined;
   }
-  const message = `${shown(key)} is not a series. Write name{label="value"}, labels sorted by name.`;
+  const message = `${quoted(key)} is not a series. Write name{label="value"}, labels sorted by name.`;
   return problem('BAD_SERIES', 'series', message);
 }
 
 function labelProblem(series: string, label: string, value: string): SeriesProblem | undefined {
   if (!isLabelName(label)) {
-    const message = `${shown(label)} is not a label name. Use letters, digits and underscores, at most 128.`;
+    const message = `${quoted(label)} is not a label name. Use letters, digits and underscores, at most 128.`;
     return problem('BAD_LABEL', 'labels', message);
   }
   if (isReservedLabel(label)) {
-    const message = `The label ${shown(label)} of ${series} is reserved for the service. Choose another name.`;
+    const message = `The label ${quoted(label)} of ${series} is reserved for the service. Choose another name.`;
     return problem('RESERVED_NAME', 'labels', message);
   }
   if (value.length > TEXT_LENGTH_MAX) {
-    const message = `The label ${label} of ${series} has ${value.length} characters, beginning with ${shown(value.slice(0, BEGIN_MAX))}. Send at most ${TEXT_LENGTH_MAX}.`;
+    const message = `The label ${label} of ${series} has ${value.length} characters, beginning with ${quoted(value.slice(0, BEGIN_MAX))}. Send at most ${TEXT_LENGTH_MAX}.`;
     return problem('BAD_LABEL', 'labels', message);
   }
   if (!hasPlainValues(seriesKey('x', { [label]: value }))) {
@@ -139,7 +152,7 @@ function isReservedLabel(label: string): boolean {
 /** Sentence about a reserved name: the field from which it is derived, or the nearest name. */
 function reservedMessage(name: string, nearest: NearestSeries | undefined): string {
   if (name.startsWith('ALERTS')) {
-    return `${shown(name)} is reserved: the service writes ALERTS from its alert rules. Choose another name.`;
+    return `${quoted(name)} is reserved: the service writes ALERTS from its alert rules. Choose another name.`;
   }
   const field = seriesCatalogue.get(name)?.rowField;
   if (field !== undefined) {
@@ -147,7 +160,7 @@ function reservedMessage(name: string, nearest: NearestSeries | undefined): stri
   }
   const closest = nearest?.of(name);
   const meant = closest === undefined ? '' : ` Did you mean ${closest}?`;
-  return `${shown(name)} is not a series of this service, and names that begin with svc_ are reserved.${meant} Choose another name for your own series.`;
+  return `${quoted(name)} is not a series of this service, and names that begin with svc_ are reserved.${meant} Choose another name for your own series.`;
 }
 
 /**
@@ -175,6 +188,6 @@ export class NearestSeries {
 }
 
 /** The sent text in quotes, cut to a readable length. */
-function shown(text: string): string {
+function quoted(text: string): string {
   return JSON.stringify(oneLine(text, SHOWN_MAX));
 }

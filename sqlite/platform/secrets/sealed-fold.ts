@@ -15,6 +15,7 @@ import {
   type StreamRead,
   StreamUnavailable,
 } from '../../../streams/platform/stream.ts';
+import type { Seal } from './seal.ts';
 import {
   ERASED,
   keyOf,
@@ -24,7 +25,7 @@ import {
   sealedSpec,
   subjectOf,
 } from './sealed-stream.ts';
-import { type Bound, CANARY, type Seal, type SealedKey, type SecretFile } from './secret-store.ts';
+import { type Bound, CANARY, type SealedKey, type SecretFile } from './secret-file.ts';
 
 export interface SealedFoldOptions {
   readonly stream: Stream;

@@ -9,16 +9,8 @@
  *     svc.sealed.canary.master-key     the key's id, and a value that opens only under it
  */
 import type { Stream, StreamMessage, StreamSpec } from '../../../streams/platform/stream.ts';
-import {
-  CANARY,
-  createSeal,
-  EXCERPT,
-  keyIdOf,
-  type Seal,
-  type SealedKey,
-  type SealOptions,
-  WrongMasterKey,
-} from './secret-store.ts';
+import { createSeal, keyIdOf, type Seal, type SealOptions, WrongMasterKey } from './seal.ts';
+import { CANARY, EXCERPT, type SealedKey } from './secret-file.ts';
 
 export const sealedSpec: StreamSpec = {
   name: 'SEALED',

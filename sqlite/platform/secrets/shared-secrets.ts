@@ -5,6 +5,8 @@
  */
 import { type Random, ulid } from '../../../streams/platform/random.ts';
 import type { AppendOutcome } from '../../../streams/platform/stream.ts';
+import { excerptKeys, sealExcerpt, sealedReads } from './local-secrets.ts';
+import { createSeal, type Seal } from './seal.ts';
 import {
   openErasure,
   pipelined,
@@ -26,23 +28,15 @@ import {
 import {
   BODY,
   CANARY,
-  type Change,
   canary,
-  createSeal,
   EXCERPT,
-  excerptKeys,
-  type KeptBody,
-  type KeptExcerpt,
   lastUsedStore,
   openSecretFile,
-  type Seal,
   type SealedKey,
   type SecretFile,
-  type SecretStore,
   type SecretStoreOptions,
-  sealExcerpt,
-  sealedReads,
-} from './secret-store.ts';
+} from './secret-file.ts';
+import type { Change, KeptBody, KeptExcerpt, SecretStore } from './secret-store.ts';
 import type { Later } from './wal-truncator.ts';
 
 export interface SharedSecretsOptions

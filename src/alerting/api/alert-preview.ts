@@ -64,15 +64,15 @@ export async function previewAlertRule(
   const traced = tracedSeries(host, project, request);
   const { withInstances } = request;
   const call = { rule, ...window, retainedFromMs: toMs - RETENTION_MS, withInstances };
-  const asked = traced ? { ...call, traced } : call;
+  const requested = traced ? { ...call, traced } : call;
   const view = host.view(project);
-  const preview = await alertPreviews.preview(asked, context.signal);
+  const preview = await alertPreviews.preview(requested, context.signal);
   // Checked again, because access may have ended while the history was read.
   within(context, project);
   return {
     ...previewMessage(view, preview),
     ...instancesMessage(view, preview),
-    ...(traced && preview.trace && { trace: traceMessage(view, asked, traced, preview.trace) }),
+    ...(traced && preview.trace && { trace: traceMessage(view, requested, traced, preview.trace) }),
     startUnixMs: BigInt(window.fromMs),
     endUnixMs: BigInt(toMs),
   };

@@ -7,7 +7,8 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { IncidentBody } from '../../../actors/alerting/incident.ts';
 import type { ProjectView } from '../../../actors/platform/host/host-port.ts';
 import { isBreach } from '../../../streams/alerting/evaluation/timeline.ts';
-import { duration, OPERATOR_WORDS, quantity, utcTime } from '../../../streams/alerting/wording.ts';
+import { exactQuantity, readingBeside } from '../../../streams/alerting/quantity.ts';
+import { duration, OPERATOR_WORDS, utcTime } from '../../../streams/alerting/wording.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import {
   type EvaluationRule,
@@ -227,13 +228,13 @@ function explanationText(explained: Explained): string {
 
 function breaches({ incident, unit, window, windowThinned, firedObservedMs }: Explained): string {
   const { metricId, operator, threshold, sustainedSeconds, startedMs } = incident;
-  const was = `${metricId} was ${OPERATOR_WORDS[operator] ?? operator} ${quantity(threshold, unit)}`;
-  const asked = sustainedSeconds === 0 ? 'one sample' : duration(sustainedSeconds);
+  const was = `${metricId} was ${OPERATOR_WORDS[operator] ?? operator} ${exactQuantity(threshold, unit)}`;
+  const requested = sustainedSeconds === 0 ? 'one sample' : duration(sustainedSeconds);
   const span = `from ${utcTime(startedMs)} to ${utcTime(firedObservedMs)}`;
-  const enough = `the rule requires ${asked}`;
+  const enough = `the rule requires ${requested}`;
   if (window.length === 0) return `${was} ${span}, but no sample is stored; ${enough}`;
   if (window.length === 1) {
-    return `${was} in one sample, ${quantity(window[0]?.value ?? Number.NaN, unit)} at ${utcTime(firedObservedMs)}; ${enough}`;
+    return `${was} in one sample, ${readingBeside(window[0]?.value ?? Number.NaN, threshold, unit)} at ${utcTime(firedObservedMs)}; ${enough}`;
   }
   const each = windowThinned
     ? `all samples, ${window.length} of which are kept,`

@@ -17,13 +17,8 @@ import { conditionOf } from '../../../machines/alerting/alert-instance.ts';
 import type { MissingReason } from '../../../machines/alerting/incident.ts';
 import type { DeliveryContext, DeliveryReason } from '../../../machines/delivery/delivery.ts';
 import type { RetireReason } from '../../../machines/platform/effects.ts';
-import {
-  condition,
-  duration,
-  oneLine,
-  quantity,
-  utcTime,
-} from '../../../streams/alerting/wording.ts';
+import { readingBeside } from '../../../streams/alerting/quantity.ts';
+import { condition, duration, oneLine, utcTime } from '../../../streams/alerting/wording.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
 import { metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
 import {
@@ -32,7 +27,7 @@ import {
 } from '../../gen/svc/monitoring/v1/incident_pb.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { nameOf } from '../../platform/api/resource-name.ts';
-import { publicFields, type ShownActor } from '../../platform/api/transition-messages.ts';
+import { type DisplayedActor, publicFields } from '../../platform/api/transition-messages.ts';
 
 /** Maximum entries of one timeline. A longer one has its first `BEGIN` entries, then its end. */
 const TIMELINE_MAX = 500;
@@ -43,7 +38,7 @@ const END = TIMELINE_MAX - BEGIN - 1;
 const AFTERMATH_MS = 3_600_000;
 
 export interface TimelineReader {
-  readonly showActor: (by: Actor) => ShownActor;
+  readonly showActor: (by: Actor) => DisplayedActor;
   /** May see destinations and the answers of endpoints. */
   readonly mayWrite: boolean;
 }
@@ -206,7 +201,9 @@ function stepSentence(
 ): Sentence | undefined {
   const event = String(step.type);
   const unit = metricCatalogue.get(incident.metricId)?.unit ?? '';
-  const read = typeof step.value === 'number' ? quantity(step.value, unit) : undefined;
+  const { threshold } = incident;
+  const read =
+    typeof step.value === 'number' ? readingBeside(step.value, threshold, unit) : undefined;
   const sentence = (detail: string, name = event): Sentence => ({ event: name, detail });
   switch (event) {
     case 'sustained':
@@ -282,7 +279,7 @@ const REASONS: Readonly<Record<DeliveryReason, string>> = {
   REFUSED: 'the endpoint rejected it permanently',
 };
 
-interface ShownDestination {
+interface DisplayedDestination {
   readonly kind: string;
   /** Absent when the reader may not see it. */
   readonly displayName?: string;
@@ -294,7 +291,7 @@ interface ShownDestination {
 function deliverySentence(
   state: string,
   { event, reason, attempts, createdMs }: DeliveryContext,
-  { kind, displayName, mayWrite }: ShownDestination,
+  { kind, displayName, mayWrite }: DisplayedDestination,
 ): string {
   const named = displayName ? ` "${oneLine(displayName)}"` : '';
   const message = `${MESSAGES[event]} to ${kind}${named}`;

@@ -32,7 +32,7 @@ import {
 import { watchAccess, within } from '../../platform/api/caller.ts';
 import { asConnectError } from '../../platform/api/error-mapping.ts';
 import { parseProjectName } from '../../platform/api/resource-name.ts';
-import { openStream } from '../../platform/api/slots.ts';
+import { takeStreamSlot } from '../../platform/api/slots.ts';
 import type { ProjectGate } from '../../platform/gate/project-gate.ts';
 import type { Log } from '../../platform/log.ts';
 import { incidentMessage } from './incident-messages.ts';
@@ -69,7 +69,7 @@ export function incidentWatch(
       try {
         yield* watchIncidents(deps, request, context);
       } catch (error) {
-        throw asConnectError(error, context.method.name, deps.log);
+        throw asConnectError(error, context.method.name, deps.log, context.signal);
       }
     },
   };
@@ -88,20 +88,20 @@ async function* watchIncidents(
   context: HandlerContext,
 ): AsyncGenerator<WatchMessage, void, undefined> {
   const project = within(context, parseProjectName('projectName', projectName));
-  const place = await openStream(deps.gate, context, project);
+  const slot = await takeStreamSlot(deps.gate, context, project);
   let feed: IncidentFeed | undefined;
   let undo: (() => void) | undefined;
   try {
     feed = new IncidentFeed(deps.host, project);
     undo = endWhenOver(deps, feed, project, context);
-    const shown = new Map<string, number>();
+    const displayed = new Map<string, number>();
     if (changesOnly) yield heartbeat(deps.host);
-    else yield* snapshot(deps.host, feed, { project, shown });
-    yield* changes(deps, feed, { project, shown, signal: context.signal });
+    else yield* snapshot(deps.host, feed, { project, displayed });
+    yield* changes(deps, feed, { project, displayed, signal: context.signal });
   } finally {
     undo?.();
     feed?.close();
-    place.release();
+    slot.release();
   }
 }
 
@@ -142,7 +142,7 @@ function heartbeat(host: Host): WatchMessage {
 async function* snapshot(
   host: Host,
   feed: IncidentFeed,
-  { project, shown }: { readonly project: string; readonly shown: Map<string, number> },
+  { project, displayed }: { readonly project: string; readonly displayed: Map<string, number> },
 ): AsyncGenerator<WatchMessage, void, undefined> {
   const view = host.view(project);
   // Each part has its own turn of the event loop, because 10,000 open incidents must not delay
@@ -150,7 +150,7 @@ async function* snapshot(
   await nextTurn();
   for (const { items, next } of pagesOf(PART, (page) => openIncidents(view, page))) {
     const sequence = host.appliedSequence();
-    for (const { id } of items) shown.set(id, sequence);
+    for (const { id } of items) displayed.set(id, sequence);
     const snapshotContinues = next !== undefined;
     // An empty part is skipped, except the last one, which completes the snapshot.
     if (items.length > 0 || !snapshotContinues) {
@@ -180,11 +180,11 @@ async function* changes(
   feed: IncidentFeed,
   options: {
     readonly project: string;
-    readonly shown: Map<string, number>;
+    readonly displayed: Map<string, number>;
     readonly signal: AbortSignal;
   },
 ): AsyncGenerator<WatchMessage, void, undefined> {
-  const { project, shown, signal } = options;
+  const { project, displayed, signal } = options;
   const snapshotEnd = host.appliedSequence();
   while (!signal.aborted) {
     const cancel = clock.wakeAfter(HEARTBEAT_MS, () => feed.wakeUp());
@@ -192,10 +192,10 @@ async function* changes(
     cancel();
     if (signal.aborted) break;
     const taken = feed.take(PART);
-    const news = taken.filter(({ body, sequence }) => sequence > (shown.get(body.id) ?? 0));
+    const news = taken.filter(({ body, sequence }) => sequence > (displayed.get(body.id) ?? 0));
     const last = taken.at(-1);
     // From here on every change is newer than the snapshot.
-    if (last && last.sequence > snapshotEnd) shown.clear();
+    if (last && last.sequence > snapshotEnd) displayed.clear();
     if (last && news.length === 0) continue;
     yield {
       kind: last ? Kind.CHANGES : Kind.HEARTBEAT,

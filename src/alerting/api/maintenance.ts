@@ -45,7 +45,7 @@ export function maintenanceService({
   };
   return {
     async createMaintenanceWindow(request, context) {
-      const window = windowAsked(request, context);
+      const window = requestedWindow(request, context);
       const key = requestKeyOf(context, CreateMaintenanceWindowRequestSchema, request);
       const by = actorOf(context);
       const { answer } = await maintenance.create({ ...window, by, request: key });
@@ -71,7 +71,7 @@ export function maintenanceService({
   };
 }
 
-function windowAsked(request: CreateMaintenanceWindowRequest, context: HandlerContext) {
+function requestedWindow(request: CreateMaintenanceWindowRequest, context: HandlerContext) {
   const { projectName, ruleName, vmName, fromUnix, untilUnix, note } = request;
   const project = within(context, parseProjectName('projectName', projectName));
   const idIn = (field: string, name: string, collection: Collection): string | null => {

@@ -3,6 +3,7 @@
  * fields of events are returned. The paths of identities are for the project's owners; credentials
  * learn nothing about people except that they are people.
  */
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { parseOwner } from '../../../actors/identity/grants.ts';
 import type {
@@ -18,6 +19,8 @@ import {
   type AuditService,
   type ListTransitionsRequest,
   ListTransitionsResponseSchema,
+  type MachineLayoutSchema,
+  MachineLayout_State_Kind as StateKind,
 } from '../../gen/svc/audit/v1/audit_pb.ts';
 import type { Policy } from '../../gen/svc/options/v1/policy_pb.ts';
 import { OWNER_POLICY, WRITE_POLICY } from '../../platform/access/authorize.ts';
@@ -33,10 +36,10 @@ import {
 } from '../../platform/api/transition-messages.ts';
 import { chartOf } from '../drawing/chart.ts';
 import { toMermaid } from '../drawing/mermaid.ts';
-import { type Layout, layoutOf, svgOf } from '../drawing/svg.ts';
+import type { Layout } from '../drawing/picture.ts';
+import { layoutOf, svgOf } from '../drawing/svg.ts';
 import { actionFilter, actionSentence, instanceDisplayName } from './act-sentences.ts';
 import { instanceNameOf, parseInstanceName } from './instance-names.ts';
-import { layoutMessage } from './machine-layout.ts';
 
 /** Machines of identities, whose paths are for owners. */
 const IDENTITY_MACHINES: ReadonlySet<string> = new Set([
@@ -76,6 +79,12 @@ export function auditService({ host }: { readonly host: Host }): ServiceImpl<typ
     },
     listTransitions: (request, context) => listTransitions(host, request, context),
   };
+}
+
+/** The layout with the kinds of the message's enumeration. */
+export function layoutMessage(layout: Layout): MessageInitShape<typeof MachineLayoutSchema> {
+  const states = layout.states.map((state) => ({ ...state, kind: StateKind[state.kind] }));
+  return { ...layout, states } as MessageInitShape<typeof MachineLayoutSchema>;
 }
 
 function summary({ name, version, description }: MachineDefinition) {

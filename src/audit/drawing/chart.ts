@@ -1,6 +1,6 @@
 /**
- * A statechart prepared for drawing: states as a tree, arrows as a flat list. Both writers
- * (Mermaid, SVG) and the tables of the generated documentation read only this and nothing of
+ * A statechart prepared for drawing: states as a tree, arrows as a flat list. The pictures,
+ * the Mermaid text and the tables of the generated documentation read only this and nothing of
  * xstate, so that all of them show the same states, events and sentences.
  */
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
@@ -51,9 +51,16 @@ export function chartOf(definition: MachineDefinition): Chart {
   return { name, version, description, root, arrows: arrowsBelow(machine.root) };
 }
 
-/** The label of an arrow: its event, and its guard in brackets. */
+/** The label of an arrow: its event, and in brackets the words of its guard. */
 export function labelOf({ event, guard }: ChartArrow): string {
-  return guard === undefined ? event : `${event} [${guard}]`;
+  return guard === undefined ? event : `${event} [${wordsOf(guard)}]`;
+}
+
+/** `isNotYetCorrected` -> `is not yet corrected`; an abbreviation stays one word. */
+function wordsOf(name: string): string {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replace(/\b[A-Z](?![A-Z])/g, (letter) => letter.toLowerCase());
 }
 
 /** The state and all states below it, parents first. */

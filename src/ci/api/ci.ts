@@ -436,7 +436,7 @@ function recentRefusals(view: ProjectView, connection: string): CiRefusedExchang
 }
 
 function refusedExchange(event: RecordedTransition['event'], atMs: number): CiRefusedExchange {
-  const { correlation, codes } = event;
+  const { correlation, codes, runs } = event;
   return create(CiRefusedExchangeSchema, {
     refusedUnix: unixSeconds(atMs),
     correlationId: String(correlation),
@@ -445,6 +445,7 @@ function refusedExchange(event: RecordedTransition['event'], atMs: number): CiRe
       refusals: Number(count),
     })),
     claims: differingClaims(event),
+    runs: Array.isArray(runs) ? runs.map(String) : [],
   });
 }
 

@@ -13,6 +13,7 @@ export const circleciClaims: ClaimMap = {
   ifPresent: [`${P}pipeline-definition-id`],
   owner: [`${P}org-id`, `${P}project-id`],
   names: [`${P}vcs-origin`],
+  run: `${P}workflow-id`,
   recorded: [`${P}context-ids`, `${P}job-id`, `${P}workflow-id`, `${P}pipeline-id`],
   unbound: {
     [`${P}user-id`]: 'who started the job',

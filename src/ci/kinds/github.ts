@@ -3,7 +3,7 @@
  * allow-list, because `pull_request_target`, `workflow_run` and `issue_comment` carry the default
  * branch's ref, and only the event's name distinguishes them from a push.
  */
-import type { ClaimMap, ReadClaim, Review } from '../claim-map.ts';
+import { type ClaimMap, isBelow, type ReadClaim, type Review } from '../claim-map.ts';
 
 const EVENTS = ['push', 'workflow_dispatch', 'schedule'];
 const isEmpty = (value: string): boolean => value === '';
@@ -29,6 +29,7 @@ export const githubClaims: ClaimMap = {
   ifPresent: ['enterprise_id'],
   owner: ['repository_id', 'repository_owner_id'],
   names: ['repository', 'repository_owner'],
+  run: 'run_id',
   recorded: [
     'actor',
     'actor_id',
@@ -80,12 +81,12 @@ export const githubClaims: ClaimMap = {
     { claim: 'base_ref', accepts: isEmpty, why: NOT_OF_A_PULL_REQUEST },
     {
       claim: 'repository',
-      accepts: (value, read) => value.startsWith(`${read('repository_owner')}/`),
+      accepts: (value, read) => isBelow(value, read('repository_owner')),
       why: 'The repository must belong to its owner',
     },
     {
       claim: 'workflow_ref',
-      accepts: (value, read) => value.startsWith(`${read('repository')}/`),
+      accepts: (value, read) => isBelow(value, read('repository')),
       why: 'The workflow must be in the repository itself',
     },
     { claim: 'workflow_ref', accepts: isNoPullRequest, why: NOT_OF_A_PULL_REQUEST },
@@ -119,7 +120,7 @@ function review(read: ReadClaim): Review {
 function reusedWorkflow(read: ReadClaim): Review {
   const used = read('job_workflow_ref');
   if (used === null || used === read('workflow_ref')) return { warnings: [] };
-  if (used.startsWith(`${read('repository_owner')}/`)) return { warnings: [] };
+  if (isBelow(used, read('repository_owner'))) return { warnings: [] };
   if (/@[0-9a-f]{40}$/.test(used)) return { warnings: [] };
   if (read('job_workflow_sha') !== null) {
     const warning =

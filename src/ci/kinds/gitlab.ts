@@ -2,7 +2,7 @@
  * Claim map of GitLab CI/CD (docs.gitlab.com, "ID token authentication"). The pipeline of a merge
  * request may run a fork's code inside the target project; only `pipeline_source` reveals it.
  */
-import type { ClaimMap, ReadClaim, Review } from '../claim-map.ts';
+import { type ClaimMap, foldName, isBelow, type ReadClaim, type Review } from '../claim-map.ts';
 
 const SOURCES = ['push', 'web', 'schedule'];
 
@@ -22,6 +22,13 @@ export const gitlabClaims: ClaimMap = {
   ifPresent: ['ref_path'],
   owner: ['project_id', 'namespace_id'],
   names: ['project_path', 'namespace_path'],
+  nullable: ['ci_config_ref_uri', 'ref_path'],
+  whyAbsent: {
+    ci_config_ref_uri:
+      'GitLab writes null unless the pipeline is defined in the project itself. Define it there: a ' +
+      'definition in another project or at a URL, and Auto DevOps, cannot be trusted',
+  },
+  run: 'pipeline_id',
   recorded: [
     'user_id',
     'user_login',
@@ -68,7 +75,7 @@ export const gitlabClaims: ClaimMap = {
     },
     {
       claim: 'project_path',
-      accepts: (value, read) => value.startsWith(`${read('namespace_path')}/`),
+      accepts: (value, read) => isBelow(value, read('namespace_path')),
       why: 'The project must belong to its namespace',
     },
     {
@@ -82,7 +89,9 @@ export const gitlabClaims: ClaimMap = {
 
 function review(read: ReadClaim): Review {
   const warnings: string[] = [];
-  if (!read('ci_config_ref_uri')?.includes(`/${read('project_path')}//`)) {
+  const definition = read('ci_config_ref_uri');
+  const own = foldName(`/${read('project_path')}//`);
+  if (definition !== null && !foldName(definition).includes(own)) {
     warnings.push(
       'The pipeline is defined in another project. Anyone who may change that project can change what runs',
     );

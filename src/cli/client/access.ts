@@ -5,7 +5,7 @@
  * because no key can perform them.
  */
 
-import { shownUrl } from '../../../streams/platform/shown-url.ts';
+import { redactedUrl } from '../../../streams/platform/redacted-url.ts';
 import { parseKey } from '../../platform/keys.ts';
 import { BadSetting, origin } from '../../platform/settings/setting-kinds.ts';
 import { isConfidential } from '../../sdk/access.ts';
@@ -116,7 +116,9 @@ function parseEndpoint(what: string, text: string): string {
     endpoint = origin.parse(text);
   } catch (error) {
     if (!(error instanceof BadSetting) && !(error instanceof TypeError)) throw error;
-    throw new UsageError(`${what} must be ${origin.takes}, not ${JSON.stringify(shownUrl(text))}`);
+    throw new UsageError(
+      `${what} must be ${origin.takes}, not ${JSON.stringify(redactedUrl(text))}`,
+    );
   }
   if (isConfidential(new URL(endpoint))) return endpoint;
   throw new UsageError(

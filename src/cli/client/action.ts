@@ -223,8 +223,8 @@ export function usageOf(
   { positionals = [], takesCommand = false }: Action,
 ): string {
   const places = positionals.map(({ name, optional, multiple }) => {
-    const shown = multiple ? `${name}...` : name;
-    return optional ? `[${shown}]` : shown;
+    const displayed = multiple ? `${name}...` : name;
+    return optional ? `[${displayed}]` : displayed;
   });
   return ['svc', command, ...places, ...(takesCommand ? ['[-- command…]'] : [])].join(' ');
 }

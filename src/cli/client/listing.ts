@@ -38,7 +38,7 @@ interface Moment {
   readonly none: string;
 }
 
-interface Shown {
+interface Displayed {
   readonly state: string;
 }
 
@@ -47,7 +47,7 @@ interface Id {
 }
 
 /** A text, a time, a state, or an id. */
-export type Cell = string | Moment | Shown | Id;
+export type Cell = string | Moment | Displayed | Id;
 
 /** The id in a resource name; on a terminal only its beginning, which commands accept too. */
 export function idCell(name: string): Cell {
@@ -111,14 +111,14 @@ function fitted(
   rows: readonly (readonly Cell[])[],
 ): string {
   const texts = rows.map((row) => row.map((cell) => printable(shortText(cell, screen))));
-  const shown: FittedColumn[] = columns.map((column, place) => {
+  const displayed: FittedColumn[] = columns.map((column, place) => {
     const widths = texts.map((row) => row[place]?.length ?? 0);
     // An empty column is dropped.
     const width = Math.max(...widths) === 0 ? 0 : Math.max(column.title.length, ...widths);
     return { column, place, width };
   });
   const kept = fit(
-    shown.filter(({ width }) => width > 0),
+    displayed.filter(({ width }) => width > 0),
     screen.columns,
   );
   const line = (cells: readonly string[], paint: (place: number, text: string) => string) =>
@@ -147,8 +147,8 @@ function fitted(
 /**
  * Truncates long columns and drops minor ones until the rest fits or nothing can shrink further.
  */
-function fit(shown: readonly FittedColumn[], room: number): readonly FittedColumn[] {
-  let kept = shown;
+function fit(displayed: readonly FittedColumn[], room: number): readonly FittedColumn[] {
+  let kept = displayed;
   while (overflow(kept, room) > 0) {
     const widest = widestCut(kept);
     const last = kept.findLast(({ column }) => column.narrow === 'drop');

@@ -20,7 +20,7 @@ import {
 } from './candidates.ts';
 import { EXIT_DENIED, refusalOf, UsageError } from './faults.ts';
 
-const ID = /^[A-Za-z0-9._~-]{1,128}$/;
+const ID = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,128}$/;
 
 /**
  * `projects/p`, from --project, SVC_PROJECT, or the person's only project. A person may use its

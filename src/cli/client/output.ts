@@ -35,9 +35,9 @@ export function table(
 
 /** Names and values, one pair per line; pairs with an empty value are omitted. */
 export function facts(pairs: readonly (readonly [string, string])[]): string {
-  const shown = pairs.filter(([, value]) => value !== '');
-  const width = Math.max(0, ...shown.map(([name]) => name.length));
-  return shown.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}\n`).join('');
+  const displayed = pairs.filter(([, value]) => value !== '');
+  const width = Math.max(0, ...displayed.map(([name]) => name.length));
+  return displayed.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}\n`).join('');
 }
 
 /** One document, indented. */
@@ -78,7 +78,7 @@ export function enumText(names: Readonly<Record<string, unknown>>, value: number
 }
 
 /** Name in a list: the display name, or else the id. */
-export function shownName(displayName: string, name: string): string {
+export function displayedName(displayName: string, name: string): string {
   return displayName || shortName(name);
 }
 

@@ -42,7 +42,7 @@ export const pageOptions: readonly Option[] = [
 ];
 
 /** The requested page. Throws `UsageError`. */
-export function pageAsked({ input }: Pick<ActionContext, 'input'>): RequestedPage {
+export function requestedPage({ input }: Pick<ActionContext, 'input'>): RequestedPage {
   const pageSize = input.number('page-size') ?? ITEMS_DEFAULT;
   if (Number.isInteger(pageSize) && pageSize >= 1 && pageSize <= 1000) {
     return { pageSize, pageToken: input.text('page-token') ?? '' };

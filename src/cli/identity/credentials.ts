@@ -33,13 +33,13 @@ collector and agent keys with "svc admin revoke-key". "svc members list" shows p
   async run(context) {
     const api = context.api('person');
     const given = context.input.list('kind');
-    const asked = {
+    const requested = {
       projectName: await projectName(context, api),
       kinds: KINDS.filter((kind) => given.includes(kind)).map((kind) => Credential_Kind[kind]),
       includeEnded: context.input.isOn('all'),
     };
     const credentials = await everyItem(
-      (page) => api.call(AutomationService.method.listCredentials, { ...asked, ...page }),
+      (page) => api.call(AutomationService.method.listCredentials, { ...requested, ...page }),
       (answer) => answer.credentials,
     );
     return printMessage(context, ListCredentialsResponseSchema, { credentials }, () =>
@@ -82,8 +82,8 @@ function credentialTable(credentials: readonly Credential[], screen: Screen | un
 }
 
 function ownerText({ ownerName, ownerDisplayName, ownerUnprovenEmail }: Credential): string {
-  const shown = [ownerDisplayName || ownerName, addressText('', ownerUnprovenEmail)];
-  return shown.filter(Boolean).join(', ');
+  const displayed = [ownerDisplayName || ownerName, addressText('', ownerUnprovenEmail)];
+  return displayed.filter(Boolean).join(', ');
 }
 
 function stateText({ state, revokedReason }: Credential): string {

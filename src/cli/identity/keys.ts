@@ -140,9 +140,9 @@ async function visibleKeys(context: ActionContext, api: Api): Promise<KnownKey[]
   const { memberName, role } = await api.call(ProjectService.method.getProject, { name });
   if (role !== Role.OWNER) return keysOf(api, memberName);
   const kinds = [Credential_Kind.PERSONAL_KEY, Credential_Kind.SERVICE_ACCOUNT_KEY];
-  const asked = { projectName: name, kinds, includeEnded: true };
+  const requested = { projectName: name, kinds, includeEnded: true };
   const all = await everyItem(
-    (page) => api.call(method.listCredentials, { ...asked, ...page }),
+    (page) => api.call(method.listCredentials, { ...requested, ...page }),
     (answer) => answer.credentials,
   );
   return all.map((one) => {

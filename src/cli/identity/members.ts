@@ -17,6 +17,7 @@ import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
 import { firstNamed, projectName, requestId, resourceName } from '../client/names.ts';
 import { printSecret, reportRequest } from '../client/once.ts';
 import {
+  displayedName,
   enumText,
   facts,
   json,
@@ -24,7 +25,6 @@ import {
   messageJson,
   printMessage,
   shortName,
-  shownName,
 } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
 import type { Screen } from '../command.ts';
@@ -99,7 +99,7 @@ async function listInvitations(
     stateCell(enumText(Invitation_State, each.state)),
     each.invitedByDisplayName || each.invitedBy,
     moment(each.expiresUnix),
-    each.acceptedBy === '' ? '-' : shownName(each.acceptedByDisplayName, each.acceptedBy),
+    each.acceptedBy === '' ? '-' : displayedName(each.acceptedByDisplayName, each.acceptedBy),
     shortName(each.name),
   ]);
   const columns = [

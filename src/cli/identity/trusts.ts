@@ -22,6 +22,7 @@ import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
 import { firstNamed, projectName, requestId, resourceName } from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
 import {
+  displayedName,
   enumText,
   facts,
   fullName,
@@ -30,7 +31,6 @@ import {
   messageJson,
   printMessage,
   shortName,
-  shownName,
   table,
 } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
@@ -69,7 +69,7 @@ function printTrust(context: ActionContext, trust: CiConnection): number {
  */
 function refusalTable(refusals: readonly CiRefusedExchange[]): string {
   if (refusals.length === 0) return '';
-  const rows = refusals.map(({ refusedUnix, causes, claims, correlationId }) => [
+  const rows = refusals.map(({ refusedUnix, causes, claims, runs, correlationId }) => [
     localTime(refusedUnix),
     causes.map(({ code, refusals }) => (refusals === 1 ? code : `${code} x${refusals}`)).join(', '),
     claims
@@ -77,9 +77,10 @@ function refusalTable(refusals: readonly CiRefusedExchange[]): string {
         `${claim} ${enumText(CiRefusedExchange_Claim_Difference, difference)}`.trim(),
       )
       .join(', '),
+    runs.join(', '),
     correlationId,
   ]);
-  return `\n${table(['refused', 'cause', 'claims', 'correlation id'], rows, '')}`;
+  return `\n${table(['refused', 'cause', 'claims', 'run', 'correlation id'], rows, '')}`;
 }
 
 function trustFacts(trust: CiConnection): string {
@@ -123,7 +124,7 @@ const listAction: Action = {
       trust.effectiveCapabilities.join(' ') || 'nothing',
       claimOf(trust, 'repository'),
       moment(trust.lastExchangeUnix, 'never'),
-      shownName(trust.serviceAccountDisplayName, trust.serviceAccountName),
+      displayedName(trust.serviceAccountDisplayName, trust.serviceAccountName),
       shortName(trust.name),
     ]);
     const columns = [
@@ -180,7 +181,7 @@ function verificationTable(
       one.issuer,
       moment(one.expiresUnix),
       String(one.wrongCodes),
-      shownName(one.serviceAccountDisplayName, one.serviceAccountName),
+      displayedName(one.serviceAccountDisplayName, one.serviceAccountName),
       shortName(one.name),
     ]),
     'No verifications in this project',

@@ -3,7 +3,7 @@
  * one of them, as recorded or as recomputed over a range of history.
  */
 
-import { quantity } from '../../../streams/alerting/wording.ts';
+import { quantity } from '../../../streams/alerting/quantity.ts';
 import {
   AlertService,
   type ExplainAlertInstanceResponse,
@@ -24,6 +24,7 @@ import { UsageError } from '../client/faults.ts';
 import { listing, long, minor, moment, right, stateCell } from '../client/listing.ts';
 import { optionalName, projectName, resourceName } from '../client/names.ts';
 import {
+  displayedName,
   enumText,
   facts,
   fullName,
@@ -31,7 +32,6 @@ import {
   NOT_OBSERVED,
   printMessage,
   shortName,
-  shownName,
   table,
 } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
@@ -174,8 +174,8 @@ function instanceTable(
       minor('instance'),
     ],
     instances.map((instance) => [
-      shownName(instance.ruleDisplayName, instance.ruleName),
-      `${shownName(instance.vmDisplayName, instance.vmName)}${labelsText(instance.labels)}`,
+      displayedName(instance.ruleDisplayName, instance.ruleName),
+      `${displayedName(instance.vmDisplayName, instance.vmName)}${labelsText(instance.labels)}`,
       stateCell(enumText(State, instance.state)),
       moment(instance.sinceUnix),
       stateCell(enumText(DataState, instance.dataState)),

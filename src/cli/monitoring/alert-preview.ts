@@ -19,12 +19,12 @@ import { type Action, projectOption } from '../client/action.ts';
 import { UsageError } from '../client/faults.ts';
 import { resourceName } from '../client/names.ts';
 import {
+  displayedName,
   enumText,
   facts,
   json,
   localTime,
   messageJson,
-  shownName,
   table,
 } from '../client/output.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
@@ -86,7 +86,7 @@ function previewText(
   ]);
   const rows = preview.wouldHaveFired.map(
     ({ vmName, vmDisplayName, labels, startUnix, endUnix }) => [
-      shownName(vmDisplayName, vmName),
+      displayedName(vmDisplayName, vmName),
       seriesText(labels),
       localTime(startUnix),
       endUnix === undefined ? 'still' : localTime(endUnix),
@@ -101,7 +101,7 @@ function previewText(
     ...(withInstances ? [instancesText(preview)] : []),
     ...(trace
       ? [
-          `Trace of ${shownName(trace.vmDisplayName, trace.vmName)}\n${segmentTable(trace.segments)}`,
+          `Trace of ${displayedName(trace.vmDisplayName, trace.vmName)}\n${segmentTable(trace.segments)}`,
         ]
       : []),
     ...(traceVmName !== '' && !trace ? ['The history for the trace could not be read\n'] : []),
@@ -114,14 +114,14 @@ function unknownText(preview: PreviewAlertRuleResponse): string {
   if (unknownVms === 0n) return '';
   const more = unknownVms - BigInt(unknownVmNames.length);
   const names = unknownVmNames
-    .map((name, i) => shownName(unknownVmDisplayNames[i] ?? '', name))
+    .map((name, i) => displayedName(unknownVmDisplayNames[i] ?? '', name))
     .join(', ');
   return more > 0n ? `${names} and ${more} more` : names;
 }
 
 function instancesText({ instances, instancesOmitted }: PreviewAlertRuleResponse): string {
   const rows = instances.map(({ vmName, vmDisplayName, labels, firings, segments }) => [
-    shownName(vmDisplayName, vmName),
+    displayedName(vmDisplayName, vmName),
     seriesText(labels),
     String(firings),
     enumText(AlertInstance_State, segments.at(-1)?.state ?? 0),

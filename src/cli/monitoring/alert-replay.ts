@@ -12,12 +12,12 @@ import { type Action, projectOption } from '../client/action.ts';
 import { printable } from '../client/faults.ts';
 import { resourceNames } from '../client/names.ts';
 import {
+  displayedName,
   enumText,
   facts,
   localTime,
   NOT_OBSERVED,
   printMessage,
-  shownName,
   table,
 } from '../client/output.ts';
 import { historyOptions, readTrial, seriesText } from './alert-spec.ts';
@@ -56,7 +56,7 @@ replay a recording, use "svc replay".`,
 
 function replayText(replay: ReplayAlertRuleResponse, hasBodies: boolean): string {
   const { notifications, truncated, vmNames, unreadVmNames, unreadVmDisplayNames } = replay;
-  const unread = unreadVmNames.map((name, i) => shownName(unreadVmDisplayNames[i] ?? '', name));
+  const unread = unreadVmNames.map((name, i) => displayedName(unreadVmDisplayNames[i] ?? '', name));
   const head = facts([
     ['estimate', 'destinations accept at once, no acknowledgements'],
     ['from', localTime(replay.startTimeUnix)],
@@ -81,7 +81,7 @@ function notificationRow(notification: Notification): string[] {
   return [
     localTime(atUnix),
     enumText(Delivery_Event, event),
-    vmName === '' ? 'data center' : shownName(vmDisplayName, vmName),
+    vmName === '' ? 'data center' : displayedName(vmDisplayName, vmName),
     seriesText(labels),
     destinationText(notification),
     notification.recipient ?? NOT_OBSERVED,
@@ -92,7 +92,7 @@ function notificationRow(notification: Notification): string[] {
 /** Absent for callers who may not see destinations. */
 function destinationText({ destinationName, destinationDisplayName }: Notification): string {
   if (destinationName === undefined) return NOT_OBSERVED;
-  return shownName(destinationDisplayName ?? '', destinationName);
+  return displayedName(destinationDisplayName ?? '', destinationName);
 }
 
 function bodyText(notification: Notification): string[] {

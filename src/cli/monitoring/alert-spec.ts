@@ -4,6 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { clone, create, fromJson, type JsonValue } from '@bufbuild/protobuf';
+import { parseQuantity } from '../../../streams/alerting/quantity.ts';
+import { metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
 import {
   type AlertRuleSpec,
   AlertRuleSpec_Operator,
@@ -38,7 +40,11 @@ export const specOptions: readonly Option[] = [
     aliases: OPERATOR_ALIASES,
     help: "Comparison of readings with the threshold; also as '>', '>=', '<', '<=', '=', '!='",
   },
-  { name: 'threshold', takes: 'NUMBER', help: 'Value to compare with' },
+  {
+    name: 'threshold',
+    takes: 'NUMBER',
+    help: 'Value to compare with, also with a unit: 90 %, 2GiB, 500MB/s',
+  },
   { name: 'for', takes: 'DURATION', help: 'How long the condition must hold, for example 5m' },
   { name: 'severity', takes: 'SEVERITY', choices: SEVERITIES, help: 'Severity of its incidents' },
   { name: 'all-vms', help: 'All current and future VMs of the project' },
@@ -196,14 +202,39 @@ function withFlags(spec: AlertRuleSpec, input: Input): AlertRuleSpec {
 
 /** Fields whose absence has its own meaning. */
 function setOptional(spec: AlertRuleSpec, input: Input): void {
-  const threshold = input.number('threshold');
-  const recoveryThreshold = input.number('recovery-threshold');
+  const threshold = thresholdIn(spec, input, 'threshold');
+  const recoveryThreshold = thresholdIn(spec, input, 'recovery-threshold');
   const recoverySeconds = input.seconds('recovery-for');
   if (threshold !== undefined) spec.threshold = threshold;
   if (recoveryThreshold !== undefined) spec.recoveryThreshold = recoveryThreshold;
   if (recoverySeconds !== undefined) spec.recoverySeconds = recoverySeconds;
   if (input.isOn('pause')) spec.enabled = false;
   if (input.isOn('enable')) spec.enabled = true;
+}
+
+/** A value in the metric's unit. Throws `UsageError` for a unit of another kind. */
+function thresholdIn(
+  { metricId }: AlertRuleSpec,
+  input: Input,
+  option: string,
+): number | undefined {
+  const text = input.text(option);
+  if (text === undefined) return undefined;
+  const parsed = parseQuantity(text);
+  if (!parsed) {
+    throw new UsageError(
+      `--${option} must be a number, or a number with a unit such as 2GiB, not ${JSON.stringify(text)}`,
+    );
+  }
+  const unit = metricCatalogue.get(metricId)?.unit ?? '';
+  if (parsed.unit === '' || parsed.unit === unit) return parsed.value;
+  throw new UsageError(
+    `--${option} ${text} is in ${inWords(parsed.unit)}, but ${metricId || 'the metric'} is in ${inWords(unit)}`,
+  );
+}
+
+function inWords(unit: string): string {
+  return unit === '' ? 'another unit' : unit.replaceAll('_', ' ');
 }
 
 export function parseLabel(text: string): [string, string] {

@@ -17,6 +17,7 @@ import { UsageError } from '../client/faults.ts';
 import { idCell, listing, long, minor, moment, sentences, stateCell } from '../client/listing.ts';
 import { optionalName, projectName, resourceName } from '../client/names.ts';
 import {
+  displayedName,
   enumText,
   facts,
   fullName,
@@ -24,10 +25,9 @@ import {
   NOT_OBSERVED,
   printMessage,
   shortName,
-  shownName,
   table,
 } from '../client/output.ts';
-import { pageAsked, pageOptions, printPage } from '../client/paging.ts';
+import { pageOptions, printPage, requestedPage } from '../client/paging.ts';
 import type { Screen } from '../command.ts';
 
 const listAction: Action = {
@@ -75,7 +75,7 @@ deliveries are retried at the time in "next"; EXPIRED and FAILED ones are not.`,
       events: input.members('notification', Delivery_Event),
       startTimeUnix: BigInt(input.time('since') ?? 0),
       endTimeUnix: BigInt(input.time('until') ?? 0),
-      ...pageAsked(context),
+      ...requestedPage(context),
     });
     return printPage(context, ListDeliveriesResponseSchema, answer, () =>
       isFailed
@@ -123,7 +123,7 @@ function failureTable(deliveries: readonly Delivery[], screen: Screen | undefine
 }
 
 function vmText({ incidentCount, vmName, vmDisplayName }: Delivery): string {
-  return incidentCount > 1 ? `${incidentCount} incidents` : shownName(vmDisplayName, vmName);
+  return incidentCount > 1 ? `${incidentCount} incidents` : displayedName(vmDisplayName, vmName);
 }
 
 function deliveryTable(deliveries: readonly Delivery[], screen: Screen | undefined): string {
@@ -147,7 +147,7 @@ function deliveryTable(deliveries: readonly Delivery[], screen: Screen | undefin
       vmText(delivery) || NOT_OBSERVED,
       enumText(Delivery_Event, delivery.event),
       stateCell(stateText(delivery)),
-      shownName(delivery.destinationDisplayName, delivery.destinationName),
+      displayedName(delivery.destinationDisplayName, delivery.destinationName),
       delivery.recipient || NOT_OBSERVED,
       String(delivery.attempts.length),
       moment(delivery.nextAttemptUnix, NOT_OBSERVED),
@@ -210,7 +210,9 @@ function deliveryText(delivery: Delivery, screen: Screen | undefined): string {
 /** `CPU is high on db-01 (projects/p/incidents/i)`; empty for a test. */
 function incidentText({ incidentName, ruleDisplayName, vmName, vmDisplayName }: Delivery): string {
   if (incidentName === '') return '';
-  const subject = [ruleDisplayName, shownName(vmDisplayName, vmName)].filter(Boolean).join(' on ');
+  const subject = [ruleDisplayName, displayedName(vmDisplayName, vmName)]
+    .filter(Boolean)
+    .join(' on ');
   return fullName(subject, incidentName);
 }
 
@@ -220,7 +222,7 @@ function memberTable(members: readonly Delivery_Member[]): string {
     ['incident', 'VM', 'included'],
     members.map(({ incidentName, vmName, vmDisplayName, droppedReason }) => [
       shortName(incidentName),
-      shownName(vmDisplayName, vmName),
+      displayedName(vmDisplayName, vmName),
       droppedReason === '' ? 'yes' : `dropped (${droppedReason})`,
     ]),
     '',

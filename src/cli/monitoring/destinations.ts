@@ -25,6 +25,7 @@ import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
 import { firstNamed, projectName, requestId } from '../client/names.ts';
 import { printSecret, reportRequest } from '../client/once.ts';
 import {
+  displayedName,
   enumText,
   facts,
   json,
@@ -32,7 +33,6 @@ import {
   messageJson,
   printMessage,
   shortName,
-  shownName,
   table,
 } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
@@ -311,7 +311,7 @@ async function rulesNaming(api: Api, name: string): Promise<string[]> {
     );
     return rules
       .filter(({ spec }) => spec?.destinationNames.includes(name))
-      .map((rule) => printable(shownName(rule.spec?.displayName ?? '', rule.name)));
+      .map((rule) => printable(displayedName(rule.spec?.displayName ?? '', rule.name)));
   } catch (error) {
     if (refusalOf(error)?.exitCode === EXIT_DENIED) return [];
     throw error;

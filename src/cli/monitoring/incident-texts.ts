@@ -1,5 +1,6 @@
 /** Incidents for display: several as a table, one with its timeline, one explained. */
-import { condition, quantity } from '../../../streams/alerting/wording.ts';
+import { exactQuantity, readingBeside } from '../../../streams/alerting/quantity.ts';
+import { condition } from '../../../streams/alerting/wording.ts';
 import { metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
 import {
   type ExplainIncidentResponse,
@@ -16,12 +17,12 @@ import {
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { idCell, listing, long, minor, moment, sentences, stateCell } from '../client/listing.ts';
 import {
+  displayedName,
   enumText,
   facts,
   fullName,
   localTime,
   NOT_OBSERVED,
-  shownName,
   table,
 } from '../client/output.ts';
 import type { Screen } from '../command.ts';
@@ -47,7 +48,7 @@ export function incidentTable(
       'incident',
     ],
     incidents.map((incident) => [
-      shownName(incident.ruleDisplayName, incident.ruleName),
+      displayedName(incident.ruleDisplayName, incident.ruleName),
       subjectText(incident),
       stateCell(stateText(incident)),
       stateCell(enumText(AlertRuleSpec_Severity, incident.severity)),
@@ -88,7 +89,7 @@ export function incidentText(
       'value',
       incident.value === undefined
         ? NOT_OBSERVED
-        : quantity(incident.value, unitOf(incident.metricId)),
+        : readingBeside(incident.value, incident.threshold, unitOf(incident.metricId)),
     ],
     ['started', localTime(startedUnix)],
     ['fired', localTime(firedUnix)],
@@ -164,7 +165,7 @@ export function explanationText(explanation: ExplainIncidentResponse): string {
     ['observed', { title: 'value', align: 'right' }, 'breaches'],
     samples.map(({ atMs, value, breaches }) => [
       localTime(Math.floor(atMs / 1000)),
-      quantity(value, unit),
+      readingBeside(value, rule?.threshold ?? 0, unit),
       breaches ? 'yes' : 'no',
     ]),
     'It fired because samples were missing',
@@ -184,7 +185,7 @@ function recoveryText({ condition: rule }: ExplainIncidentResponse): string {
   let level = recoveryThreshold;
   if (name.startsWith('GREATER')) level = Math.min(...levels);
   if (name.startsWith('LESS')) level = Math.max(...levels);
-  return `past ${quantity(level, unit)} for ${recoverySeconds} s`;
+  return `past ${exactQuantity(level, unit)} for ${recoverySeconds} s`;
 }
 
 function conditionOf({ metricId, operator, threshold, sustainedSeconds }: Incident): string {
@@ -210,7 +211,7 @@ function stateText({ state, retireReason }: Incident): string {
 /** The VM, or the data center with many silent VMs. */
 export function subjectText(incident: Incident): string {
   const { vmName, vmDisplayName, labels, datacenter, heldVmCount } = incident;
-  if (vmName !== '') return `${shownName(vmDisplayName, vmName)}${labelsText(labels)}`;
+  if (vmName !== '') return `${displayedName(vmDisplayName, vmName)}${labelsText(labels)}`;
   return `${heldVmCount} VMs of ${datacenter}`;
 }
 

@@ -34,14 +34,14 @@ import {
 } from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
 import {
+  displayedName,
   json,
   localTime,
   messageJson,
   NOT_OBSERVED,
   printMessage,
-  shownName,
 } from '../client/output.ts';
-import { pageAsked, pageOptions, printPage } from '../client/paging.ts';
+import { pageOptions, printPage, requestedPage } from '../client/paging.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
 import { change, type ResourceKind, showing } from '../identity/options.ts';
 import { explanationText, incidentTable, incidentText, subjectText } from './incident-texts.ts';
@@ -140,7 +140,7 @@ const listAction: Action = {
       severities: input.members('severity', AlertRuleSpec_Severity),
       attention: input.isOn('attention'),
       datacenter: input.text('datacenter') ?? '',
-      ...pageAsked(context),
+      ...requestedPage(context),
     });
     const names = context.json ? new Map() : await actorNames(context, answer.incidents);
     return printPage(context, ListIncidentsResponseSchema, answer, () =>
@@ -291,7 +291,7 @@ function printResults(context: ActionContext, results: readonly IncidentResult[]
     context.print(json({ results: results.map((one) => messageJson(IncidentResultSchema, one)) }));
   } else {
     const rows = results.map(({ name, incident, errorReason, errorMessage }) => [
-      incident ? shownName(incident.ruleDisplayName, incident.ruleName) : NOT_OBSERVED,
+      incident ? displayedName(incident.ruleDisplayName, incident.ruleName) : NOT_OBSERVED,
       incident ? subjectText(incident) : NOT_OBSERVED,
       idCell(name),
       errorReason === '' ? 'done' : errorReason,

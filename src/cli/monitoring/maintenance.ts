@@ -18,15 +18,15 @@ import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
 import { firstNamed, optionalName, projectName, requestId } from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
 import {
+  displayedName,
   enumText,
   facts,
   fullName,
   localTime,
   printMessage,
   shortName,
-  shownName,
 } from '../client/output.ts';
-import { pageAsked, pageOptions, printPage } from '../client/paging.ts';
+import { pageOptions, printPage, requestedPage } from '../client/paging.ts';
 import { change } from '../identity/options.ts';
 
 const { method } = MaintenanceService;
@@ -96,7 +96,7 @@ const listAction: Action = {
     const answer = await api.call(method.listMaintenanceWindows, {
       projectName: await projectName(context, api),
       includeOver: context.input.isOn('over'),
-      ...pageAsked(context),
+      ...requestedPage(context),
     });
     return printPage(context, ListMaintenanceWindowsResponseSchema, answer, () =>
       listing(
@@ -152,8 +152,8 @@ function coverText({
   vmDisplayName,
 }: MaintenanceWindow): string {
   const parts = [
-    ruleName && `rule ${shownName(ruleDisplayName, ruleName)}`,
-    vmName && `VM ${shownName(vmDisplayName, vmName)}`,
+    ruleName && `rule ${displayedName(ruleDisplayName, ruleName)}`,
+    vmName && `VM ${displayedName(vmDisplayName, vmName)}`,
   ];
   return parts.filter((part) => part !== '').join(', ') || 'everything';
 }

@@ -1,6 +1,6 @@
 /** `svc notices`: problems of alerting itself, and changes of access. Read-only. */
 
-import { shownText } from '../../dashboard/pages/platform/notice-text.ts';
+import { displayedText } from '../../delivery/api/notice-text.ts';
 import {
   AlertService,
   ListNoticesResponseSchema,
@@ -11,7 +11,7 @@ import { projectOption, single } from '../client/action.ts';
 import { type Cell, listing, moment, sentences, stateCell } from '../client/listing.ts';
 import { projectName } from '../client/names.ts';
 import { enumText, NOT_OBSERVED } from '../client/output.ts';
-import { pageAsked, pageOptions, printPage } from '../client/paging.ts';
+import { pageOptions, printPage, requestedPage } from '../client/paging.ts';
 
 export const noticesCommand = single({
   name: 'notices',
@@ -23,7 +23,7 @@ signed-in owners and to the member whose key is affected.`,
     const api = context.api('any');
     const answer = await api.call(AlertService.method.listNotices, {
       projectName: await projectName(context, api),
-      ...pageAsked(context),
+      ...requestedPage(context),
     });
     return printPage(context, ListNoticesResponseSchema, answer, () =>
       listing(
@@ -42,6 +42,6 @@ function rowOf({ kind, raisedUnix, endedUnix, text }: Notice): Cell[] {
     moment(raisedUnix),
     isAccess ? NOT_OBSERVED : endedUnix === undefined ? stateCell('lasts') : moment(endedUnix),
     enumText(Notice_Kind, kind),
-    shownText(text).replaceAll('\n', '; '),
+    displayedText(text).replaceAll('\n', '; '),
   ];
 }

@@ -20,8 +20,8 @@ export async function peopleNames(
   actors: readonly string[],
 ): Promise<PeopleNames> {
   const people = [...new Set(actors)].filter((name) => name.startsWith('people/'));
-  const asked = people.slice(0, PEOPLE_MAX);
-  if (asked.length === 0) return new Map();
+  const requested = people.slice(0, PEOPLE_MAX);
+  if (requested.length === 0) return new Map();
   try {
     const api = context.api('person');
     const nameOf = async (by: string): Promise<readonly [string, string]> => {
@@ -29,7 +29,7 @@ export async function peopleNames(
       const { transitions } = await api.call(AuditService.method.listTransitions, request);
       return [by, transitions[0] ? whoText(transitions[0]) : by];
     };
-    return new Map(await Promise.all(asked.map(nameOf)));
+    return new Map(await Promise.all(requested.map(nameOf)));
   } catch (error) {
     // A key may not read names of people. The result is still useful with ids.
     if (refusalOf(error) || error instanceof Fault) return new Map();

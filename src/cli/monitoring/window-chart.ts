@@ -7,7 +7,7 @@
  *      10 % |  o
  *           +xxxxxxxx~~~~~~~~~~~~~~~~
  */
-import { quantity } from '../../../streams/alerting/wording.ts';
+import { exactQuantity, readingBeside } from '../../../streams/alerting/quantity.ts';
 
 export interface ChartedWindow {
   /** Oldest first. Times are Unix ms. */
@@ -56,9 +56,9 @@ export function windowChart(window: ChartedWindow): string[] {
     }
   }
   const labels = new Map([
-    [rowOf(Math.max(...values)), quantity(Math.max(...values), unit)],
-    [rowOf(Math.min(...values)), quantity(Math.min(...values), unit)],
-    [rowOf(threshold), quantity(threshold, unit)],
+    [rowOf(Math.max(...values)), readingBeside(Math.max(...values), threshold, unit)],
+    [rowOf(Math.min(...values)), readingBeside(Math.min(...values), threshold, unit)],
+    [rowOf(threshold), exactQuantity(threshold, unit)],
   ]);
   const width = Math.max(...[...labels.values()].map((label) => label.length));
   const lines = grid.map((cells, row) =>

@@ -32,7 +32,7 @@ export function LimitLine(
   const { label, value, onMove, unit, area } = props;
   const svg = useRef<SVGSVGElement>(null);
   const dragged = useSignal<number | undefined>(undefined);
-  const shown = dragged.value ?? value;
+  const displayed = dragged.value ?? value;
   const scale: Scale = {
     from: area.least,
     to: area.greatest,
@@ -41,10 +41,10 @@ export function LimitLine(
   };
   const valueOf = (event: PointerEvent): number => {
     const top = svg.current?.getBoundingClientRect().top;
-    return top === undefined ? shown : roundedLimit(valueAt(scale, event.clientY - top), area);
+    return top === undefined ? displayed : roundedLimit(valueAt(scale, event.clientY - top), area);
   };
   // A limit outside the domain is drawn at the edge until the domain follows.
-  const within = Math.min(area.greatest, Math.max(area.least, shown));
+  const within = Math.min(area.greatest, Math.max(area.least, displayed));
   const y = position(scale, within);
   return (
     <svg ref={svg} class="limit-line">
@@ -54,20 +54,20 @@ export function LimitLine(
         tabindex={0}
         aria-label={texts.chart.limit(label)}
         aria-orientation="vertical"
-        aria-valuemin={Math.min(area.least, shown)}
-        aria-valuemax={Math.max(area.greatest, shown)}
-        aria-valuenow={shown}
-        aria-valuetext={formatReading(shown, unit, format.value)}
+        aria-valuemin={Math.min(area.least, displayed)}
+        aria-valuemax={Math.max(area.greatest, displayed)}
+        aria-valuenow={displayed}
+        aria-valuetext={formatReading(displayed, unit, format.value)}
         aria-description={texts.chart.limitKeys}
         onKeyDown={(event) => {
-          const next = limitAfterKey(event.key, shown, area);
+          const next = limitAfterKey(event.key, displayed, area);
           if (next === undefined) return;
           event.preventDefault();
           onMove(next);
         }}
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId);
-          dragged.value = shown;
+          dragged.value = displayed;
         }}
         onPointerMove={(event) => {
           if (dragged.value !== undefined) dragged.value = valueOf(event);
@@ -81,7 +81,7 @@ export function LimitLine(
           dragged.value = undefined;
         }}
       >
-        <Line y={y} area={area} text={`${label} ${formatReading(shown, unit, format.value)}`} />
+        <Line y={y} area={area} text={`${label} ${formatReading(displayed, unit, format.value)}`} />
       </g>
     </svg>
   );

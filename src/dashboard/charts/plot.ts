@@ -53,9 +53,9 @@ const DRAG_PX_MIN = 8;
 /** Draws into `element`. Colours come from its style and are read again when the theme changes. */
 export function openPlot(element: HTMLElement, data: HistoryData, options: PlotOptions): Plot {
   const colours = new Colours(element);
-  let shown: Shown = { data, limits: options.limits ?? [] };
+  let displayed: Displayed = { data, limits: options.limits ?? [] };
   const plot = new uPlot(
-    optionsOf(data, options, colours, () => shown),
+    optionsOf(data, options, colours, () => displayed),
     alignedData(data),
     element,
   );
@@ -63,13 +63,13 @@ export function openPlot(element: HTMLElement, data: HistoryData, options: PlotO
   const stopTouch = options.onSelect ? selectByTouch(plot, options.onSelect) : undefined;
   return {
     show(next, limits = []) {
-      shown = { data: next, limits };
+      displayed = { data: next, limits };
       plot.setData(alignedData(next));
     },
     resize: (width) => plot.setSize({ width, height: options.height }),
     pointAt(at) {
-      const time = shown.data.times[at];
-      const value = shown.data.columns[0]?.values[at];
+      const time = displayed.data.times[at];
+      const value = displayed.data.columns[0]?.values[at];
       if (time === undefined) return;
       const top =
         typeof value === 'number' ? plot.valToPos(value, 'y') : plot.over.clientHeight / 2;
@@ -84,7 +84,7 @@ export function openPlot(element: HTMLElement, data: HistoryData, options: PlotO
 }
 
 /** State as of the last `show`. */
-interface Shown {
+interface Displayed {
   readonly data: HistoryData;
   readonly limits: readonly number[];
 }
@@ -101,7 +101,7 @@ function optionsOf(
   data: HistoryData,
   options: PlotOptions,
   colours: Colours,
-  shown: () => Shown,
+  displayed: () => Displayed,
 ): uPlot.Options {
   const { formatValue, formatTime, onSelect } = options;
   const unit = data.columns[0]?.unit;
@@ -117,10 +117,12 @@ function optionsOf(
     legend: { show: false },
     cursor: { drag: { x: onSelect !== undefined, y: false, setScale: false }, points: { size: 8 } },
     scales: {
-      x: { time: true, range: () => timeRange(shown().data.times) },
+      x: { time: true, range: () => timeRange(displayed().data.times) },
       y: {
         range: (_, least, greatest) =>
-          unit === 'boolean' ? [-0.1, 1.1] : valueRange([least, greatest], shown().limits, unit),
+          unit === 'boolean'
+            ? [-0.1, 1.1]
+            : valueRange([least, greatest], displayed().limits, unit),
       },
     },
     axes: [
@@ -130,15 +132,15 @@ function optionsOf(
         size: 72,
         gap: 6,
         ...marksOf(unit),
-        values: (_, marks) => valueTexts(marks, shown().data, formatValue),
+        values: (_, marks) => valueTexts(marks, displayed().data, formatValue),
       },
     ],
     series: [{}, ...data.columns.flatMap((column, i) => seriesOf(column, i, colours))],
     bands: bandsOf(data, colours),
     hooks: {
-      drawClear: [(plot) => drawGaps(plot, shown().data, colours)],
+      drawClear: [(plot) => drawGaps(plot, displayed().data, colours)],
       draw: [
-        (plot) => drawLimits(plot, shown().limits, colours),
+        (plot) => drawLimits(plot, displayed().limits, colours),
         (plot) => options.onArea?.(areaOf(plot)),
       ],
       setCursor: [({ cursor }) => options.onPoint(cursor.idx ?? undefined)],

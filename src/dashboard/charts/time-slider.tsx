@@ -2,10 +2,9 @@
  * Steps through events on the time axis of the chart above. Arrow keys move by one step, even
  * between steps one millisecond apart. A drag moves to the nearest step.
  */
-import { ChevronLeft, ChevronRight } from 'lucide';
 import type { VNode } from 'preact';
 import { useRef } from 'preact/hooks';
-import { Icon } from '../components/icon.tsx';
+import { StepButtons } from '../components/step-buttons.tsx';
 import { format } from '../data/preferences.ts';
 import { texts } from '../messages/en.ts';
 import { formatClock } from '../messages/format.ts';
@@ -74,30 +73,16 @@ export function TimeSlider(props: TimeSliderProps): VNode {
       >
         <Track {...props} />
       </div>
-      <div class="slider-foot">
-        <button
-          type="button"
-          class="quiet square"
-          aria-label={texts.chart.previousStep}
-          aria-disabled={at <= 0}
-          onClick={() => move(at - 1)}
-        >
-          <Icon node={ChevronLeft} />
-        </button>
-        <button
-          type="button"
-          class="quiet square"
-          aria-label={texts.chart.nextStep}
-          aria-disabled={at >= steps.length - 1}
-          onClick={() => move(at + 1)}
-        >
-          <Icon node={ChevronRight} />
-        </button>
-        <output>
-          <span class="weak">{texts.chart.stepOf(at + 1, steps.length)}</span>{' '}
-          {step && stepText(step)}
-        </output>
-      </div>
+      <StepButtons
+        at={at}
+        count={steps.length}
+        previous={texts.chart.previousStep}
+        next={texts.chart.nextStep}
+        onMove={move}
+      >
+        <span class="weak">{texts.chart.stepOf(at + 1, steps.length)}</span>{' '}
+        {step && stepText(step)}
+      </StepButtons>
     </div>
   );
 }

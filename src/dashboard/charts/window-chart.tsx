@@ -8,7 +8,13 @@ import type { VNode } from 'preact';
 import { useId, useRef } from 'preact/hooks';
 import { format } from '../data/preferences.ts';
 import { texts } from '../messages/en.ts';
-import { formatClock, formatDuration, formatReading } from '../messages/format.ts';
+import {
+  formatClock,
+  formatDuration,
+  formatReading,
+  formatReadingBeside,
+  formatThreshold,
+} from '../messages/format.ts';
 import { position, roundMarks, type Scale, timeMarks } from './axis.ts';
 import { useWidth } from './use-width.ts';
 import {
@@ -67,7 +73,7 @@ export function WindowChart(props: WindowChartProps): VNode {
         <Plot {...props} data={data} width={width.value} current={current} active={active} />
       )}
       <figcaption>
-        {read && <output>{sampleText(read, condition.unit)}</output>}
+        {read && <output>{sampleText(read, condition)}</output>}
         {isThinned && <span class="weak"> {texts.chart.thinned}</span>}
       </figcaption>
       <Legend data={data} condition={condition} />
@@ -145,7 +151,7 @@ function Plot(props: PlotProps): VNode {
             mark={mark}
             x={position(time, mark.ms)}
             y={position(value, mark.value)}
-            unit={condition.unit}
+            condition={condition}
             isCurrent={i === current}
             onKey={onKey}
             onReach={() => {
@@ -174,14 +180,14 @@ interface MarkProps {
   readonly mark: WindowMark;
   readonly x: number;
   readonly y: number;
-  readonly unit: string;
+  readonly condition: Condition;
   readonly isCurrent: boolean;
   readonly onKey: (event: KeyboardEvent) => void;
   readonly onReach: () => void;
 }
 
-function Mark({ mark, x, y, unit, isCurrent, onKey, onReach }: MarkProps): VNode {
-  const text = sampleText(mark, unit);
+function Mark({ mark, x, y, condition, isCurrent, onKey, onReach }: MarkProps): VNode {
+  const text = sampleText(mark, condition);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: SVG has no element for text that is read out
     <g
@@ -205,10 +211,14 @@ function Mark({ mark, x, y, unit, isCurrent, onKey, onReach }: MarkProps): VNode
   );
 }
 
-function sampleText({ ms, value, breaches }: WindowMark, unit: string): string {
+function sampleText(
+  { ms, value, breaches }: WindowMark,
+  { threshold, unit }: Pick<Condition, 'threshold' | 'unit'>,
+): string {
   const verdict = breaches ? texts.chart.breaching : texts.chart.good;
   const time = formatClock(ms, format.value, true);
-  return texts.chart.sample(time, formatReading(value, unit, format.value), verdict);
+  const reading = formatReadingBeside(value, threshold, unit, format.value);
+  return texts.chart.sample(time, reading, verdict);
 }
 
 function Axes(props: { data: WindowData; unit: string; time: Scale; value: Scale }): VNode {
@@ -267,7 +277,7 @@ function Thresholds(props: PlotProps & { time: Scale; value: Scale }): VNode {
             y={below ? y + 14 : y - 5}
             text-anchor={isRight ? 'end' : 'start'}
           >
-            {`${name} ${formatReading(at, unit, format.value)}`}
+            {`${name} ${formatThreshold(at, unit, format.value)}`}
           </text>
         )}
       </g>
@@ -351,7 +361,7 @@ function Legend({ data, condition }: { data: WindowData; condition: Condition })
   const has = (kind: WindowSpan['kind']): boolean => data.spans.some((span) => span.kind === kind);
   const { threshold, recoveryThreshold, unit } = condition;
   const named = (name: string, at: number): string =>
-    `${name} ${formatReading(at, unit, format.value)}`;
+    `${name} ${formatThreshold(at, unit, format.value)}`;
   const entries = [
     data.marks.some(({ breaches }) => breaches) && ['breach', texts.chart.breaching],
     data.marks.some(({ breaches }) => !breaches) && ['good', texts.chart.good],

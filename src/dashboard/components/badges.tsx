@@ -108,3 +108,13 @@ export function Badge({ tone, text, title }: BadgeProps): VNode {
 export function StateBadge({ value }: { readonly value: string }): VNode {
   return <Badge tone={tones[value] ?? 'info'} text={names[value] ?? value} />;
 }
+
+/** The state of an instance, with a second badge while its data is missing. */
+export function InstanceBadges(props: { state: string; dataState: string }): VNode {
+  return (
+    <span class="badges">
+      <StateBadge value={props.state} />
+      {props.dataState === 'MISSING' && <StateBadge value="MISSING" />}
+    </span>
+  );
+}

@@ -6,7 +6,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren, VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { nowMs, serverClock } from '../data/clock.ts';
-import { type Loader, shownOf } from '../data/loaded.ts';
+import { displayedOf, type Loader } from '../data/loaded.ts';
 import { format } from '../data/preferences.ts';
 import { mayDo } from '../data/projects.ts';
 import type { RpcError } from '../data/rpc-error.ts';
@@ -36,16 +36,16 @@ export interface DataViewProps<T> {
  */
 export function DataView<T>(props: DataViewProps<T>): VNode {
   const { of: loader, children, isEmpty, empty, missing, lines = 3 } = props;
-  const shown = shownOf(loader.state.value);
-  switch (shown.kind) {
+  const displayed = displayedOf(loader.state.value);
+  switch (displayed.kind) {
     case 'loading':
       return <Loading lines={lines} />;
     case 'denied':
-      return <Denied error={shown.error} />;
+      return <Denied error={displayed.error} />;
     case 'failed':
-      return <Failed error={shown.error} retryMs={shown.retryMs} reload={loader.reload} />;
+      return <Failed error={displayed.error} retryMs={displayed.retryMs} reload={loader.reload} />;
     case 'value': {
-      const { value, stale } = shown;
+      const { value, stale } = displayed;
       const gone = missing?.(value) ?? [];
       return (
         <div class={stale ? 'data stale' : 'data'} aria-busy={loader.state.value.isLoading}>
@@ -70,19 +70,19 @@ const SHOW_LOADING_MS = 200;
  * Shows nothing for 200 ms, because most responses arrive by then, and a placeholder afterwards.
  */
 export function Loading({ lines }: { readonly lines: number }): VNode {
-  const isShown = useSignal(false);
+  const isDisplayed = useSignal(false);
   useEffect(
     () =>
       serverClock.wakeAfter(SHOW_LOADING_MS, () => {
-        isShown.value = true;
+        isDisplayed.value = true;
       }),
-    [isShown],
+    [isDisplayed],
   );
   return (
     <div class="loading" role="status">
-      {isShown.value && <span class="visually-hidden">{texts.loading}</span>}
+      {isDisplayed.value && <span class="visually-hidden">{texts.loading}</span>}
       {Array.from({ length: lines }, (_, line) => (
-        <span key={line} class={isShown.value ? 'bone shown' : 'bone'} />
+        <span key={line} class={isDisplayed.value ? 'bone shown' : 'bone'} />
       ))}
     </div>
   );

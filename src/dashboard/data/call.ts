@@ -113,14 +113,14 @@ export function createCaller(ports: CallPorts): Caller {
       request: Omit<RequestOf<S, N>, 'requestId'>,
     ) {
       const path = pathOf(service, method);
-      const asked = JSON.stringify(request);
+      const requested = JSON.stringify(request);
       const { requestIds } = ports;
-      const requestId = requestIds.idFor(path, asked);
+      const requestId = requestIds.idFor(path, requested);
       const body = JSON.stringify({ ...request, requestId });
       return {
         requestId,
         async send() {
-          requestIds.sent(path, asked, requestId);
+          requestIds.sent(path, requested, requestId);
           try {
             const answer = await post(path, body);
             requestIds.saved();

@@ -4,7 +4,7 @@
  * empty, and ids are shown.
  */
 import { read } from './call.ts';
-import { type ListLoader, useListing } from './listing.ts';
+import { type ListLoader, pagesOf, useListing } from './listing.ts';
 import { useLoaded } from './loaded.ts';
 import { idOf } from './names.ts';
 import { mayDo } from './projects.ts';
@@ -26,11 +26,11 @@ const ROWS_MAX = 10_000;
 export function useVms(projectName: string): readonly Vm[] {
   const list = useListing<Vm>(
     `vms ${projectName}`,
-    async (pageToken, options) => {
-      const request = { projectName, pageSize: PAGE_ROWS, pageToken, inventoryOnly: true };
-      const answer = await read('MonitoringService', 'listVMMonitoring', request, options);
-      return { items: answer.vms, nextPageToken: answer.nextPageToken };
-    },
+    pagesOf('MonitoringService', 'listVMMonitoring', 'vms', {
+      projectName,
+      pageSize: PAGE_ROWS,
+      inventoryOnly: true,
+    }),
     { rows: ROWS_MAX },
   );
   return list.state.value.value?.items ?? [];
@@ -53,11 +53,7 @@ export function vmsCalled(vms: readonly Vm[], text: string): readonly Vm[] {
 export function useRuleList(projectName: string): ListLoader<Rule> {
   return useListing<Rule>(
     `rules ${projectName}`,
-    async (pageToken, options) => {
-      const request = { projectName, pageSize: PAGE_ROWS, pageToken };
-      const answer = await read('AlertService', 'listAlertRules', request, options);
-      return { items: answer.rules, nextPageToken: answer.nextPageToken };
-    },
+    pagesOf('AlertService', 'listAlertRules', 'rules', { projectName, pageSize: PAGE_ROWS }),
     { rows: ROWS_MAX },
   );
 }

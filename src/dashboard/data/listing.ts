@@ -4,7 +4,9 @@
  * decides whether to continue.
  */
 import { useRef } from 'preact/hooks';
+import { type ReadOptions, read } from './call.ts';
 import { type Load, type Loader, type PollSeconds, useLoaded } from './loaded.ts';
+import type { ReadName, RequestOf, ResponseOf, ServiceName } from './rpc-types.ts';
 
 /** One page of a list, as returned by the API. */
 export interface Page<T> {
@@ -45,6 +47,24 @@ export async function loadPages<T>(
     }
   }
   return { items, nextPageToken, isSearchStopped: true };
+}
+
+type ItemOf<List> = List extends readonly (infer T)[] ? T : never;
+
+/** Loads the pages of a method's list; `field` is its name in the response. */
+export function pagesOf<
+  S extends ServiceName,
+  N extends ReadName<S>,
+  F extends keyof ResponseOf<S, N>,
+>(service: S, method: N, field: F, request: RequestOf<S, N>) {
+  return async (
+    pageToken: string,
+    options: ReadOptions,
+  ): Promise<Page<ItemOf<ResponseOf<S, N>[F]>>> => {
+    const answer = await read(service, method, { ...request, pageToken }, options);
+    const { nextPageToken } = answer as typeof answer & { readonly nextPageToken: string };
+    return { items: answer[field] as readonly ItemOf<ResponseOf<S, N>[F]>[], nextPageToken };
+  };
 }
 
 export interface ListLoader<T> extends Loader<Listing<T>> {

@@ -21,7 +21,7 @@ export interface Loaded<T> {
 }
 
 /** What to show: the relevant parts, in order. */
-export type Shown<T> =
+export type Displayed<T> =
   | { readonly kind: 'loading' }
   | { readonly kind: 'denied'; readonly error: RpcError }
   | { readonly kind: 'failed'; readonly error: RpcError; readonly retryMs: number | undefined }
@@ -36,7 +36,7 @@ export type Shown<T> =
  * A refusal replaces the value, because a user who lost access must not continue reading. A failure
  * keeps it.
  */
-export function shownOf<T>(state: Loaded<T>): Shown<T> {
+export function displayedOf<T>(state: Loaded<T>): Displayed<T> {
   const { value, error, loadedMs, retryMs } = state;
   if (error?.isDenied) return { kind: 'denied', error };
   if (value !== undefined && loadedMs !== undefined && error?.reason !== 'NOT_FOUND') {

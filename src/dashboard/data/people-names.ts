@@ -18,15 +18,15 @@ export function usePeopleNames(
   people: readonly string[],
   events: string[] = ['acknowledged'],
 ): ReadonlyMap<string, string> {
-  const asked = [...new Set(people)].toSorted().slice(0, PEOPLE_MAX);
-  const loader = useLoaded(`people ${projectName} ${asked.join()}`, async (options) => {
+  const requested = [...new Set(people)].toSorted().slice(0, PEOPLE_MAX);
+  const loader = useLoaded(`people ${projectName} ${requested.join()}`, async (options) => {
     const nameOf = async (by: string): Promise<readonly [string, string]> => {
       const request = { projectName, by, events, pageSize: 1 };
       const answer = await read('AuditService', 'listTransitions', request, options);
       const step = answer.transitions[0];
       return [by, step?.byDisplayName || step?.byUnprovenEmail || ''];
     };
-    return new Map(await Promise.all(asked.map(nameOf)));
+    return new Map(await Promise.all(requested.map(nameOf)));
   });
   return loader.state.value.value ?? new Map<string, string>();
 }

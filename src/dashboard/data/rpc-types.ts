@@ -51,7 +51,7 @@ export type ResponseOf<S extends ServiceName, N extends MethodName<S>> = Answere
 >;
 
 /** Request to the server. Omitted fields have their defaults. */
-export type RequestOf<S extends ServiceName, N extends MethodName<S>> = Asked<
+export type RequestOf<S extends ServiceName, N extends MethodName<S>> = Requested<
   JsonOf<Part<Methods<S>[N], 'input'>>
 >;
 
@@ -77,7 +77,7 @@ export type ReadName<S extends ServiceName> = {
     : never;
 }[MethodName<S>];
 
-type Asked<J> = {
+type Requested<J> = {
   [K in keyof J]?: J[K] | undefined;
 };
 

@@ -50,12 +50,12 @@ export function Navigation(): VNode | null {
     if (link) reveal(link, list.current);
   }, [open, known]);
   if (project === undefined) return null;
-  const shown = rooms
+  const displayed = rooms
     .map((pages) => pages.filter((page) => mayOpen(page)))
     .filter((pages) => pages.length > 0);
   return (
     <nav ref={list} class="navigation" aria-label={texts.navigation}>
-      {shown.map((pages) => (
+      {displayed.map((pages) => (
         <ul key={pages[0]}>
           {pages.map((page) => (
             <li key={page}>

@@ -9,6 +9,7 @@ interface Failure {
   readonly reason: string;
   /** The message that the service sent. */
   readonly message: string;
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 interface Explanation {
@@ -159,7 +160,18 @@ export const explanations: Readonly<Record<string, Explanation>> = localized({
   },
 });
 
+const narrowing = localized({
+  preview: (hours: string, vms: string) =>
+    `Choose a history of at most ${hours} hours, or at most ${vms} VMs.`,
+});
+
 /** What happened and what to do next. An unknown reason is shown as is. */
 export function explain(error: Failure): { readonly what: string; readonly next: string } {
-  return explanations[error.reason] ?? { what: error.reason, next: error.message };
+  const { historySecondsMax, vmsMax } = error.metadata ?? {};
+  const known = explanations[error.reason];
+  if (known && historySecondsMax !== undefined && vmsMax !== undefined) {
+    const hours = String(Math.floor(Number(historySecondsMax) / 3600));
+    return { ...known, next: narrowing.preview(hours, vmsMax) };
+  }
+  return known ?? { what: error.reason, next: error.message };
 }

@@ -50,7 +50,75 @@ function decimal(value: number, locale: string): string {
   return new Intl.NumberFormat(locale, digits).format(value);
 }
 
+/**
+ * A threshold as it was typed: without rounding, and bytes in the unit with the fewest digits, such
+ * as `2 GiB` or `2 GB`.
+ */
+export function formatThreshold(value: number, unit: string, format: Format): string {
+  if (isOfBytes(unit)) {
+    const { size, name } = exactUnit(value);
+    return `${exact(value / size, format)} ${name}${unit === 'bytes' ? '' : '/s'}`;
+  }
+  if (unit === 'percent') return `${exact(value, format)} %`;
+  if (unit === 'operations_per_second') return `${exact(value, format)}/s`;
+  return unit === 'seconds' || unit === 'boolean'
+    ? formatReading(value, unit, format)
+    : exact(value, format);
+}
+
+/** A reading beside its threshold: with all digits if it would look like it and is not. */
+export function formatReadingBeside(
+  value: number,
+  threshold: number,
+  unit: string,
+  format: Format,
+): string {
+  const text = formatReading(value, unit, format);
+  const isAlike = text === formatReading(threshold, unit, format);
+  return isAlike && value !== threshold ? formatThreshold(value, unit, format) : text;
+}
+
+function exact(value: number, { locale }: Format): string {
+  return new Intl.NumberFormat(locale, { maximumSignificantDigits: 17 }).format(value);
+}
+
+function isOfBytes(unit: string): boolean {
+  return unit === 'bytes' || unit === 'bytes_per_second';
+}
+
+/** Most digits of a number that anyone types with a unit. */
+const TYPED_DIGITS_MAX = 6;
+
+/**
+ * The unit in which a number of bytes has the fewest digits, and the largest one of those; bytes
+ * for a number with many digits.
+ */
+export function exactUnit(value: number): { readonly size: number; readonly name: string } {
+  const fitting = ALL_BYTE_UNITS.filter(
+    ({ size }) =>
+      size <= Math.abs(value) &&
+      (value / size) * size === value &&
+      digitsOf(value / size) <= TYPED_DIGITS_MAX,
+  );
+  const [first = { size: 1, name: 'B' }] = fitting.sort(
+    (a, b) => digitsOf(value / a.size) - digitsOf(value / b.size) || b.size - a.size,
+  );
+  return first;
+}
+
+/** Significant digits of a number as printed. */
+function digitsOf(value: number): number {
+  const [digits = ''] = String(Math.abs(value)).split('e', 1);
+  const plain = digits.replace('.', '').replace(/^0+/, '');
+  return digits.includes('.') ? plain.length : plain.replace(/0+$/, '').length;
+}
+
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+/** Binary and decimal units. */
+export const ALL_BYTE_UNITS: readonly { readonly size: number; readonly name: string }[] = [
+  ...BYTE_UNITS.map((name, i) => ({ size: 1024 ** i, name })),
+  ...['kB', 'MB', 'GB', 'TB', 'PB'].map((name, i) => ({ size: 1000 ** (i + 1), name })),
+];
 
 function bytes(value: number, locale: string): string {
   let power = 0;
@@ -141,7 +209,7 @@ export function formatDay(ms: number, format: Format): string {
 
 /** The exact time for the tooltip: to the millisecond, in the chosen zone and in UTC. */
 export function formatExactTime(ms: number, format: Format): string {
-  const shown = formatter(format, {
+  const displayed = formatter(format, {
     weekday: 'short',
     year: 'numeric',
     month: 'short',
@@ -153,7 +221,7 @@ export function formatExactTime(ms: number, format: Format): string {
     hourCycle: 'h23',
     timeZoneName: 'short',
   }).format(ms);
-  return `${shown} · ${new Date(ms).toISOString()}`;
+  return `${displayed} · ${new Date(ms).toISOString()}`;
 }
 
 function yearWhereOther(ms: number, nowMs: number, format: Format): { year?: 'numeric' } {

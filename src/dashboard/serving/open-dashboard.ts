@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { createVisitors, type VisitorsDeps } from '../../identity/sign-in/visitor.ts';
 import type { Log } from '../../platform/log.ts';
-import type { Metrics } from '../../platform/metrics.ts';
+import type { RoomBase } from '../../platform/room-base.ts';
 import {
   BUILD_IT,
   type BuiltDashboard,
@@ -12,19 +12,24 @@ import {
 } from './built-dashboard.ts';
 import { addDashboardRoutes } from './dashboard-routes.ts';
 
-export interface DashboardOptions extends VisitorsDeps {
-  readonly metrics: Metrics;
+export interface DashboardParts {
+  readonly base: Pick<RoomBase, 'clock' | 'log' | 'metrics'>;
+  readonly identity: Pick<VisitorsDeps, 'people' | 'rotateCookie'>;
+  /** Origin for clients, called while the server listens. */
+  readonly origin: () => string;
 }
 
 /** The service runs without it: a missing or broken dashboard stops nothing. */
-export function openDashboard(options: DashboardOptions) {
-  const built = load(options.log);
-  const visitors = createVisitors(options);
+export function openDashboard({ base, identity, origin }: DashboardParts) {
+  const { clock, log, metrics } = base;
+  const { people, rotateCookie } = identity;
+  const built = load(log);
+  const visitors = createVisitors({ people, rotateCookie, origin, clock, log });
   return {
     /** Why there are no pages, in words; undefined if there are. */
     fault: typeof built === 'string' ? `${noDashboard[built]}. ${BUILD_IT}` : undefined,
     addDashboardRoutes: (app: FastifyInstance): Promise<void> =>
-      addDashboardRoutes(app, { ...options, built, visitors }),
+      addDashboardRoutes(app, { built, visitors, origin, log, metrics }),
   };
 }
 

@@ -2,12 +2,12 @@
  * The steps of an instance next to the diagram of its machine. Each step has an observation time
  * and a decision time; selecting one updates the diagram.
  */
-import { ChevronLeft, ChevronRight } from 'lucide';
 import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { Icon } from '../components/icon.tsx';
+import { type Layout, NOTHING_MARKED } from '../../audit/drawing/picture.ts';
+import { StepButtons } from '../components/step-buttons.tsx';
 import { Time } from '../components/time.tsx';
-import { eventName, type Layout, markingsOf, NOTHING_MARKED, type Step } from './marking.ts';
+import { eventName, markingsOf, type Step } from './marking.ts';
 import { Statechart } from './statechart.tsx';
 import { texts } from './texts.ts';
 
@@ -57,27 +57,15 @@ export function StepList({ steps, at, onMove }: StepListProps): VNode {
   if (steps.length === 0) return <p class="weak">{texts.noSteps}</p>;
   return (
     <section class="step-list" aria-label={texts.steps}>
-      <div class="slider-foot">
-        <button
-          type="button"
-          class="quiet square"
-          aria-label={texts.previous}
-          aria-disabled={at <= 0}
-          onClick={() => move(at - 1)}
-        >
-          <Icon node={ChevronLeft} />
-        </button>
-        <button
-          type="button"
-          class="quiet square"
-          aria-label={texts.next}
-          aria-disabled={at >= steps.length - 1}
-          onClick={() => move(at + 1)}
-        >
-          <Icon node={ChevronRight} />
-        </button>
-        <output>{texts.step(at + 1, steps.length)}</output>
-      </div>
+      <StepButtons
+        at={at}
+        count={steps.length}
+        previous={texts.previous}
+        next={texts.next}
+        onMove={move}
+      >
+        {texts.step(at + 1, steps.length)}
+      </StepButtons>
       <ol ref={list}>
         {steps.map((step, i) => (
           <li key={i}>
@@ -101,9 +89,9 @@ function showStep(list: HTMLOListElement | null, at: number): void {
   const step = list?.children[at];
   if (!list || !(step instanceof HTMLElement)) return;
   const top = step.offsetTop - list.offsetTop;
-  const isShown =
+  const isDisplayed =
     top >= list.scrollTop && top + step.offsetHeight <= list.scrollTop + list.clientHeight;
-  if (!isShown) list.scrollTop = top - list.clientHeight / 2;
+  if (!isDisplayed) list.scrollTop = top - list.clientHeight / 2;
 }
 
 function StepText({ step }: { readonly step: PathStep }): VNode {

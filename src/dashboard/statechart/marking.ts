@@ -2,14 +2,15 @@
  * Marks on a machine's diagram: current states, earlier states, and transitions taken by a step.
  * Pure: it finds states and arrows by the service's ids, and decides no transition.
  */
-import type { ResponseOf } from '../data/rpc-types.ts';
+import {
+  arrowId,
+  type Layout,
+  type LayoutEvent,
+  type Marking,
+  startId,
+  withAncestors,
+} from '../../audit/drawing/picture.ts';
 import { texts } from './texts.ts';
-
-/** Boxes and lines of a machine, as laid out by the service. */
-export type Layout = NonNullable<ResponseOf<'AuditService', 'getMachine'>['layout']>;
-export type LayoutState = Layout['states'][number];
-export type LayoutArrow = Layout['arrows'][number];
-export type LayoutEvent = LayoutArrow['events'][number];
 
 /** A step of an instance, with the ids of its innermost states before and after. */
 export interface Step {
@@ -20,30 +21,6 @@ export interface Step {
   readonly toStates: readonly string[];
 }
 
-/** Marks at one moment. States are innermost ones; their ancestors follow from the layout. */
-export interface Marking {
-  readonly current: readonly string[];
-  /** States visited until then, including the current ones. */
-  readonly visited: readonly string[];
-  /** Ids from `arrowId` and `startId`. */
-  readonly taken: readonly string[];
-}
-
-export const NOTHING_MARKED: Marking = { current: [], visited: [], taken: [] };
-
-/**
- * Id of an event's transition from one state to another; without `toState` the event changes data
- * only.
- */
-export function arrowId(fromState: string, event: string, toState = ''): string {
-  return `${fromState} ${event} ${toState}`;
-}
-
-/** Id of the arrow to the initial child of a state; '' for the machine. */
-export function startId(parentId: string): string {
-  return arrowId(parentId, '[*]');
-}
-
 /**
  * Display name of an event: `after snoozeEnd` for a timer, whose own name contains the state's id.
  */
@@ -51,16 +28,6 @@ export function eventName(event: string): string {
   if (event === '' || event === 'xstate.init') return texts.created;
   const [, delay] = /^xstate\.after\.([^.]+)\./.exec(event) ?? [];
   return delay === undefined ? event : `after ${delay}`;
-}
-
-/** The states and all their ancestors. */
-export function withAncestors(layout: Layout, ids: readonly string[]): ReadonlySet<string> {
-  const parents = new Map(layout.states.map(({ id, parentId }) => [id, parentId]));
-  const all = new Set<string>();
-  for (const id of ids) {
-    for (let at: string | undefined = id; at; at = parents.get(at)) all.add(at);
-  }
-  return all;
 }
 
 /** The marks after each step, in order. */

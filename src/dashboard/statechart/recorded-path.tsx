@@ -2,12 +2,12 @@
  * The recorded path of an instance on the diagram of its machine; `?step` is the position on it.
  */
 import type { VNode } from 'preact';
+import type { Layout } from '../../audit/drawing/picture.ts';
 import { DataView } from '../components/data-view.tsx';
 import { useLoaded } from '../data/loaded.ts';
 import { query, setQuery } from '../router/location.ts';
 import { InstancePath } from './instance-path.tsx';
 import { useMachine } from './machine.ts';
-import type { Layout } from './marking.ts';
 import { loadPath, stepOf } from './recorded-steps.ts';
 import { texts } from './texts.ts';
 

@@ -1,6 +1,12 @@
 /** A machine as a tree of its states, for phones, where a diagram does not fit. */
 import type { VNode } from 'preact';
-import { arrowId, type Layout, type LayoutState, type Marking, withAncestors } from './marking.ts';
+import {
+  arrowId,
+  type Layout,
+  type LayoutState,
+  type Marking,
+  withAncestors,
+} from '../../audit/drawing/picture.ts';
 import { texts } from './texts.ts';
 
 export interface StateTreeProps {

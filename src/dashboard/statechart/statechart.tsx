@@ -7,11 +7,16 @@ import { type Signal, useSignal } from '@preact/signals';
 import { Download, Printer } from 'lucide';
 import type { ComponentChildren, VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import {
+  type Layout,
+  type LayoutState,
+  type Marking,
+  withAncestors,
+} from '../../audit/drawing/picture.ts';
 import { useWidth } from '../charts/use-width.ts';
 import { Icon } from '../components/icon.tsx';
 import { saveFile } from '../components/save-file.ts';
 import { Drawing } from './drawing.tsx';
-import { type Layout, type LayoutState, type Marking, withAncestors } from './marking.ts';
 import { StateTree, WayList, waysFrom } from './state-tree.tsx';
 import { svgFileOf } from './svg-file.ts';
 import { texts } from './texts.ts';

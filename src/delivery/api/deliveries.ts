@@ -5,6 +5,7 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { allMembers, alone, isGroup } from '../../../actors/delivery/delivery-group.ts';
+import type { DestinationRests } from '../../../actors/delivery/destination-rests.ts';
 import type {
   DeliveryFilter,
   Host,
@@ -14,6 +15,7 @@ import type {
 } from '../../../actors/platform/host/host-port.ts';
 import type { DeliveryAttempt } from '../../../machines/delivery/delivery.ts';
 import type { SecretStore } from '../../../sqlite/platform/secrets/secret-store.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
 import { invalidField } from '../../../streams/platform/refusal.ts';
 import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
@@ -47,6 +49,8 @@ import { deliverySteps } from './delivery-steps.ts';
 export interface DeliveryDeps {
   readonly host: Host;
   readonly secrets: Pick<SecretStore, 'excerpts'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly rests: Pick<DestinationRests, 'untilMs'>;
 }
 
 /** The methods of this part. Callers who may only read do not get excerpts of answers. */
@@ -59,14 +63,12 @@ export function deliveryMethods(
   };
 }
 
-function getDelivery(
-  { host, secrets }: DeliveryDeps,
-  { name }: GetDeliveryRequest,
-  context: HandlerContext,
-) {
+function getDelivery(deps: DeliveryDeps, { name }: GetDeliveryRequest, context: HandlerContext) {
+  const { host, secrets } = deps;
   const row = findRow(host, context, { machine: 'delivery', name, collection: 'deliveries' });
   const view = host.view(row.project);
   const message = deliveryMessage(
+    deps,
     view,
     row,
     mayWrite(context, row.project)
@@ -79,17 +81,23 @@ function getDelivery(
 }
 
 async function listDeliveries(
-  { host }: DeliveryDeps,
+  deps: DeliveryDeps,
   request: ListDeliveriesRequest,
   context: HandlerContext,
 ) {
+  const { host } = deps;
   const project = within(context, parseProjectName('projectName', request.projectName));
   const filter = deliveryFilter(request, context);
   const view = host.view(project);
-  const isShown = mayWrite(context, project);
+  const isDisplayed = mayWrite(context, project);
   const read = (options: ListOptions) =>
     mapPage(view.deliveries(filter, options), (row) =>
-      deliveryMessage(view, row, isShown ? { recipient: recipientAddress(view, row) } : {}),
+      deliveryMessage(
+        deps,
+        view,
+        row,
+        isDisplayed ? { recipient: recipientAddress(view, row) } : {},
+      ),
     );
   const page = await collect('deliveries', request, read, turnsOf(context));
   return await listAnswer(context, {
@@ -212,6 +220,7 @@ interface Confidential {
 }
 
 function deliveryMessage(
+  deps: Pick<DeliveryDeps, 'clock' | 'rests'>,
   view: Pick<ProjectView, 'instance' | 'record'>,
   row: Instance<'delivery'>,
   confidential: Confidential = {},
@@ -240,7 +249,16 @@ function deliveryMessage(
       vmDisplayName: second ? '' : (incident.vmDisplayName ?? ''),
     }),
   });
-  return withPresent(message, { nextAttemptUnix: optionalSeconds(context.nextAttemptMs) });
+  return withPresent(message, { nextAttemptUnix: optionalSeconds(nextAttemptMs(deps, row)) });
+}
+
+/** A due delivery waits while its destination rests. */
+function nextAttemptMs(
+  { clock, rests }: Pick<DeliveryDeps, 'clock' | 'rests'>,
+  { value, context }: Instance<'delivery'>,
+): number | null {
+  const isDue = value === 'queued' || value === 'rechecking';
+  return isDue ? rests.untilMs(context.destination, clock.now()) : context.nextAttemptMs;
 }
 
 function membersOf(view: ProjectView, { project, instance, context }: Instance<'delivery'>) {

@@ -39,7 +39,7 @@ import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { collect, findRow, mapPage } from '../../platform/api/paging.ts';
 import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
-import { isRegistered, notificationKinds } from '../notify/notifier.ts';
+import { isRegistered, notificationKinds } from '../notify/kinds.ts';
 import {
   DELIVERY_EVENTS,
   DELIVERY_STATES,
@@ -291,9 +291,9 @@ function withLastDelivery(host: Pick<Host, 'view'>, row: Instance<'destination'>
   if (last) message.lastDelivery = lastDeliveryMessage(last);
   const kept = destinationOf(row).lastError;
   const newest = last && lastErrorOf(last);
-  const shown = kept && newest ? (newest.atMs > kept.atMs ? newest : kept) : (newest ?? kept);
-  if (shown) {
-    const { atMs, error } = shown;
+  const displayed = kept && newest ? (newest.atMs > kept.atMs ? newest : kept) : (newest ?? kept);
+  if (displayed) {
+    const { atMs, error } = displayed;
     message.lastError = create(LastErrorSchema, { atUnix: unixSeconds(atMs), error });
   }
   return message;

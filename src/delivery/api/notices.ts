@@ -4,9 +4,9 @@ import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { NoticeBody } from '../../../actors/alerting/notices.ts';
 import {
   type AccessNotice,
+  displayedTo,
   type NoticeReader,
   sentencesOf,
-  shownTo,
 } from '../../../actors/identity/access-notices.ts';
 import type { Host, ListOptions, ProjectRecord } from '../../../actors/platform/host/host-port.ts';
 import {
@@ -54,15 +54,16 @@ function noticeMessage(
   { project, id, body: notice }: ProjectRecord<'notice'>,
   reader: NoticeReader | undefined,
 ) {
-  const shown = notice.kind === 'ACCESS_CHANGED' ? reader && shownTo(notice, reader) : notice;
-  if (!shown) return undefined;
-  const { kind, raisedMs, endedMs } = shown;
-  const isAccess = shown.kind === 'ACCESS_CHANGED';
+  const displayed =
+    notice.kind === 'ACCESS_CHANGED' ? reader && displayedTo(notice, reader) : notice;
+  if (!displayed) return undefined;
+  const { kind, raisedMs, endedMs } = displayed;
+  const isAccess = displayed.kind === 'ACCESS_CHANGED';
   return {
     name: nameOf(project, 'notices', id),
     kind: Notice_Kind[kind],
-    subjectName: subjectNameOf(project, shown),
-    text: isAccess ? sentencesOf(shown).join('\n') : shown.text,
+    subjectName: subjectNameOf(project, displayed),
+    text: isAccess ? sentencesOf(displayed).join('\n') : displayed.text,
     raisedUnix: unixSeconds(raisedMs),
     ...(endedMs === null ? {} : { endedUnix: unixSeconds(endedMs) }),
   };

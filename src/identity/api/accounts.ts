@@ -46,9 +46,9 @@ export function accountMethods(
 
 function listTemplates(context: HandlerContext, projectName: string) {
   within(context, parseProjectName('projectName', projectName));
-  const templates = PERMISSION_TEMPLATES.map(({ id, capabilities, ...shown }) => ({
+  const templates = PERMISSION_TEMPLATES.map(({ id, capabilities, ...displayed }) => ({
     template: id,
-    ...shown,
+    ...displayed,
     capabilities: [...capabilities],
   }));
   return { templates };

@@ -84,11 +84,11 @@ async function listCredentials(
       page.next === undefined
         ? machine === 'credential' && `${MACHINES[1]} `
         : `${machine} ${page.next}`;
-    const shown = mapPage({ items: page.items }, (row) => {
+    const displayed = mapPage({ items: page.items }, (row) => {
       const message = row.machine === 'credential' ? list.key(row) : list.connection(row);
       return isRequested(message) ? message : undefined;
     });
-    return { ...shown, ...(next === false ? {} : { next }) };
+    return { ...displayed, ...(next === false ? {} : { next }) };
   };
   const { items, nextPageToken } = await collect(kind, request, read, turnsOf(context));
   return { credentials: items, nextPageToken };
@@ -109,7 +109,7 @@ const STATES = {
 } as const;
 
 /** Owner of a credential, as displayed. */
-interface ShownOwner {
+interface DisplayedOwner {
   readonly ownerName: string;
   readonly ownerDisplayName: string;
   readonly ownerUnprovenEmail: string;
@@ -201,7 +201,7 @@ class CredentialMessages {
     return { state: 'disabled', capabilities: [] };
   }
 
-  #owner(owner: KeyOwner | undefined, name: string): ShownOwner {
+  #owner(owner: KeyOwner | undefined, name: string): DisplayedOwner {
     const { host } = this.#deps;
     const nobody = { ownerName: name, ownerDisplayName: '', ownerUnprovenEmail: '' };
     if (!owner) return nobody;

@@ -165,8 +165,8 @@ async function listKeysOfAccounts(
     mapPage(view.instances('credential', { ...page, ...filter }), (key) => {
       const owner = parseOwner(key.context.owner);
       if (owner?.machine !== 'serviceAccount') return undefined;
-      const isShown = includeEnded || isKeyLive(key, deps.clock.now());
-      return isShown ? keyMessage(deps, owner, key) : undefined;
+      const isDisplayed = includeEnded || isKeyLive(key, deps.clock.now());
+      return isDisplayed ? keyMessage(deps, owner, key) : undefined;
     });
   const { items: keys, nextPageToken } = await collect(kind, request, read, turnsOf(context));
   return { keys, nextPageToken };

@@ -5,12 +5,13 @@
  * null` with `no-referrer`.
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { UnknownAccount } from '../../../actors/identity/people-sign-in.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { StreamUnavailable } from '../../../streams/platform/stream.ts';
 import { httpStatusOf } from '../../platform/errors.ts';
-import { sendRefusal } from '../../platform/http/fallbacks.ts';
+import { CLIENT_GONE, sendRefusal } from '../../platform/http/fallbacks.ts';
 import type { Log } from '../../platform/log.ts';
-import { SignInFailed } from './identity-provider.ts';
+import { type ProviderFault, SignInFailed } from './identity-provider.ts';
 import { type Page, sentencePage } from './pages.ts';
 import { START_PATH, withReturn } from './request-fields.ts';
 import { CrossSite, isJson } from './same-site.ts';
@@ -75,11 +76,13 @@ export function sendErrors(
     }
     const refusal = error instanceof Refusal ? error : refusalOf(error);
     if (refusal) {
-      recordRefused(refusal instanceof CrossSite ? refusal.cause : refusal.reason);
+      recordRefused(causeOf(refusal));
       // Fastify's own status (413, 415) is more precise than the catalogue's.
       const status = ('statusCode' in error && error.statusCode) || statusOf(refusal);
       return answerRefusal(request, reply, { refusal, status });
     }
+    // The browser disconnected, which is not a fault.
+    if (reply.raw.destroyed) return reply.code(CLIENT_GONE).send();
     recordRefused('failed');
     log.error({ err: error, requestId: request.id, part }, 'A page request failed');
     const sentence = `The service failed. Its log has the cause under request id ${request.id}`;
@@ -114,23 +117,60 @@ function answerRefusal(
   if (status === 429 || status === 503) {
     reply.header('retry-after', refusal.metadata.retryAfterSeconds ?? '1');
   }
-  const offersSignIn = status === 401 || status === 403;
+  const isHopeless = refusal instanceof UnknownAccount && refusal.cause === 'NOT_INVITED';
+  const offersSignIn = (status === 401 || status === 403) && !isHopeless;
   return sendSentence(reply, status, { title: 'Refused', sentence: refusal.message, offersSignIn });
 }
 
+/** Name of a refusal in the metrics. */
+function causeOf(refusal: Refusal): string {
+  if (refusal instanceof CrossSite) return refusal.cause;
+  if (refusal instanceof UnknownAccount) return `account_${refusal.cause.toLowerCase()}`;
+  return refusal.reason;
+}
+
+/** What a person reads about a failed sign-in at the provider. */
+const FAULTS: Readonly<Record<ProviderFault, { status: number; title: string; sentence: string }>> =
+  {
+    away: {
+      status: 503,
+      title: 'Not now',
+      sentence: 'The identity provider sent no usable response. Try again in a minute',
+    },
+    misconfigured: {
+      status: 503,
+      title: 'Not set up',
+      sentence:
+        'The identity provider and this service are not set up for each other. Tell an operator: the log of this service has the cause. Until then, sign in with a link',
+    },
+    clock: {
+      status: 503,
+      title: 'Not signed in',
+      sentence:
+        'The clocks of the identity provider and of this service differ by more than 30 seconds. Tell an operator',
+    },
+    'new-keys': {
+      status: 503,
+      title: 'Not now',
+      sentence: 'The identity provider has new keys. Start again',
+    },
+    denied: {
+      status: 403,
+      title: 'Not signed in',
+      sentence: 'The identity provider rejected the sign-in, or you cancelled it',
+    },
+    invalid: {
+      status: 400,
+      title: 'Not signed in',
+      sentence:
+        'The response of the identity provider does not belong to this sign-in. Start again',
+    },
+  };
+
 function sendProviderFault(reply: FastifyReply, { fault }: SignInFailed): FastifyReply {
-  if (fault === 'away') {
-    reply.header('retry-after', '5');
-    const sentence = 'The identity provider sent no usable response. Try again in a minute';
-    return sendSentence(reply, 503, { title: 'Not now', sentence, offersSignIn: true });
-  }
-  if (fault === 'denied') {
-    const sentence = 'The identity provider rejected the sign-in, or you cancelled it';
-    return sendSentence(reply, 403, { title: 'Not signed in', sentence, offersSignIn: true });
-  }
-  const sentence =
-    'The response of the identity provider does not belong to this sign-in. Start again';
-  return sendSentence(reply, 400, { title: 'Not signed in', sentence, offersSignIn: true });
+  const { status, title, sentence } = FAULTS[fault];
+  if (fault === 'away') reply.header('retry-after', '5');
+  return sendSentence(reply, status, { title, sentence, offersSignIn: true });
 }
 
 export function asksForJson({ headers }: FastifyRequest): boolean {

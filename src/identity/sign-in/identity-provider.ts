@@ -5,15 +5,24 @@
  * service runs and sessions stay valid; only new sign-ins by the provider are rejected.
  */
 import * as oidc from 'openid-client';
+import { Agent, fetch } from 'undici';
 import type { VouchedIdentity } from '../../../actors/identity/people-sign-in.ts';
+import { oneLine } from '../../../actors/platform/plain-text.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
+import { createConnector } from '../../platform/http/connector.ts';
 import { parseAddress } from '../../platform/mail/letters.ts';
 import type { LoginState } from './login-state.ts';
 
 /** Kind of a failed sign-in at the provider. */
 export type ProviderFault =
-  /** No valid response, or the provider rejects this service. A later attempt may succeed. */
+  /** No response. A later attempt may succeed. */
   | 'away'
+  /** The provider does not know this service, or another issuer answers. An operator must act. */
+  | 'misconfigured'
+  /** A token is from the future, or too old: the clocks of provider and service differ. */
+  | 'clock'
+  /** The provider has new keys, which are known from now on. A new sign-in succeeds. */
+  | 'new-keys'
   /** The provider or the user declined. */
   | 'denied'
   /** The response is not valid, or does not belong to this sign-in. */
@@ -21,7 +30,7 @@ export type ProviderFault =
 
 export class SignInFailed extends Error {
   readonly fault: ProviderFault;
-  /** Codes of openid-client and OAuth for the log, never a token or a response. */
+  /** Codes of openid-client and OAuth, statuses and issuers for the log, never a token. */
   readonly detail: string;
   constructor(fault: ProviderFault, detail: string) {
     super(`Sign-in at the identity provider: ${fault} (${detail})`);
@@ -50,12 +59,16 @@ export interface IdentityProviderOptions {
   readonly clientId: string;
   /** undefined for a public client. */
   readonly clientSecret: string | undefined;
+  /** true: an address without `email_verified` counts as verified. */
+  readonly trustsEmail: boolean;
   readonly clock: Pick<Clock, 'elapsed'>;
   /** Timeout of each request to the provider, seconds. Default: 5. */
   readonly answerSecondsMax?: number;
 }
 
 const ANSWER_SECONDS_MAX = 5;
+/** Time to connect to the provider, ms. */
+const CONNECT_MS = 3_000;
 /** Endpoints seldom change. If they cannot be read again, the known ones stay in use. */
 const KNOWN_FOR_MS = 3_600_000;
 /**
@@ -63,10 +76,13 @@ const KNOWN_FOR_MS = 3_600_000;
  * once.
  */
 const RETRY_MS = 2_000;
+/** Minimum interval between two readings of the provider's keys because of an unknown one, ms. */
+const KEYS_MS = 5_000;
 const SCOPE = 'openid email profile';
 
 export function createIdentityProvider(options: IdentityProviderOptions): IdentityProvider {
   const discovery = new Discovery(options);
+  const { trustsEmail } = options;
   return {
     label: new URL(options.issuer).host,
     async begin({ redirectUri, state, nonce, verifier }) {
@@ -90,11 +106,16 @@ export function createIdentityProvider(options: IdentityProviderOptions): Identi
         });
         const claims = tokens.claims();
         if (!claims) throw new SignInFailed('invalid', 'no ID token');
-        if (hasProfile(claims)) return identityOf(claims.iss, claims.sub, claims);
+        if (hasProfile(claims)) return identityOf(claims, claims, trustsEmail);
         const profile = await profileOf(config, tokens.access_token, claims.sub);
-        return identityOf(claims.iss, claims.sub, withProfile(claims, profile));
+        return identityOf(claims, withProfile(claims, profile), trustsEmail);
       } catch (error) {
-        throw error instanceof SignInFailed ? error : failureOf(error);
+        if (error instanceof SignInFailed) throw error;
+        const isNewKey = codeOf(error) === 'OAUTH_KEY_SELECTION_FAILED';
+        if (isNewKey && (await discovery.readAgain())) {
+          throw new SignInFailed('new-keys', detailOf(error));
+        }
+        throw failureOf(error);
       }
     },
   };
@@ -111,6 +132,9 @@ class AnswerTooLarge extends Error {
   }
 }
 
+/** Idle connections of the agent keep no process alive. */
+const agent = new Agent({ connect: createConnector({ timeoutMs: CONNECT_MS }) });
+
 /**
  * Fetch for openid-client with a bound on the size of a response; the request's signal bounds its
  * time. Rejects with `AnswerTooLarge`, and with the errors of fetch. Follows no redirects.
@@ -121,6 +145,7 @@ const boundedFetch: oidc.CustomFetch = async (url, options) => {
     method,
     headers,
     redirect: 'manual',
+    dispatcher: agent,
     ...(body != null && { body }),
     ...(signal && { signal }),
   });
@@ -163,35 +188,71 @@ class Discovery {
     return this.#underWay;
   }
 
+  /** Reads endpoints and keys again. Returns false if they were read in the last five seconds. */
+  async readAgain(): Promise<boolean> {
+    if (this.#options.clock.elapsed() - this.#readMs < KEYS_MS) return false;
+    this.#readMs = -KNOWN_FOR_MS;
+    await this.config();
+    return true;
+  }
+
   async #read(): Promise<oidc.Configuration> {
-    const { issuer, clientId, clientSecret, clock, answerSecondsMax } = this.#options;
-    const server = new URL(issuer);
+    const { issuer, clock } = this.#options;
     try {
-      this.#config = await oidc.discovery(
-        server,
-        clientId,
-        undefined,
-        authenticationOf(clientSecret),
-        {
-          [oidc.customFetch]: boundedFetch,
-          timeout: answerSecondsMax ?? ANSWER_SECONDS_MAX,
-          execute: [
-            oidc.enableNonRepudiationChecks,
-            // The settings allow http only for loopback.
-            ...(server.protocol === 'http:' ? [oidc.allowInsecureRequests] : []),
-          ],
-        },
-      );
+      this.#config = await this.#discover(issuer).catch((error: unknown) => {
+        const named = issuerInstead(error);
+        if (named === undefined || !differsBySlash(named, issuer)) throw error;
+        return this.#discover(named);
+      });
       this.#readMs = clock.elapsed();
       this.#failed = undefined;
       return this.#config;
     } catch (error) {
-      const failed = new SignInFailed('away', `discovery: ${detailOf(error)}`);
+      const failed = discoveryFailure(error, issuer);
       this.#failed = { error: failed, atMs: clock.elapsed() };
       if (this.#config) return this.#config;
       throw failed;
     }
   }
+
+  #discover(issuer: string): Promise<oidc.Configuration> {
+    const { clientId, clientSecret, answerSecondsMax } = this.#options;
+    const server = new URL(issuer);
+    return oidc.discovery(server, clientId, undefined, authenticationOf(clientSecret), {
+      [oidc.customFetch]: boundedFetch,
+      timeout: answerSecondsMax ?? ANSWER_SECONDS_MAX,
+      execute: [
+        oidc.enableNonRepudiationChecks,
+        // The settings allow http only for loopback.
+        ...(server.protocol === 'http:' ? [oidc.allowInsecureRequests] : []),
+      ],
+    });
+  }
+}
+
+/** The issuer that a provider calls itself, if it is not the configured one. */
+function issuerInstead(error: unknown): string | undefined {
+  if (codeOf(error) !== 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED') return undefined;
+  const { cause } = causeOf(error) as { readonly cause?: unknown };
+  const { body } = (cause ?? causeOf(error) ?? {}) as { readonly body?: { issuer?: unknown } };
+  const issuer = body?.issuer;
+  return typeof issuer === 'string' && /^https?:\/\/[\x21-\x7e]{1,200}$/.test(issuer)
+    ? issuer
+    : undefined;
+}
+
+/** Providers agree with themselves about the slash at the end; people who copy it do not. */
+function differsBySlash(a: string, b: string): boolean {
+  return a.replace(/\/$/, '') === b.replace(/\/$/, '');
+}
+
+function discoveryFailure(error: unknown, issuer: string): SignInFailed {
+  const named = issuerInstead(error);
+  if (named === undefined) return new SignInFailed('away', `discovery: ${detailOf(error)}`);
+  return new SignInFailed(
+    'misconfigured',
+    `the provider calls itself ${named}, and SVC_OIDC_ISSUER is ${issuer}`,
+  );
 }
 
 /**
@@ -236,7 +297,16 @@ async function profileOf(
 
 const NAME_CHARS_MAX = 100;
 
-function identityOf(issuer: string, subject: string, claims: Claims): VouchedIdentity {
+interface Account {
+  readonly iss: string;
+  readonly sub: string;
+}
+
+function identityOf(
+  { iss: issuer, sub: subject }: Account,
+  claims: Claims,
+  trustsEmail: boolean,
+): VouchedIdentity {
   const email = (typeof claims.email === 'string' && parseAddress(claims.email)) || '';
   const names = [claims.name, claims.preferred_username, email, subject];
   const name = names.find((one): one is string => typeof one === 'string' && one.trim() !== '');
@@ -244,17 +314,23 @@ function identityOf(issuer: string, subject: string, claims: Claims): VouchedIde
     issuer,
     subject,
     email,
-    // Only `true` itself counts, because the text "false" is truthy.
-    isEmailVerified: email !== '' && claims.email_verified === true,
-    displayName: (name ?? subject)
-      .replaceAll(/\p{C}+/gu, ' ')
-      .trim()
-      .slice(0, NAME_CHARS_MAX),
+    isEmailVerified: email !== '' && isVerified(claims.email_verified, trustsEmail),
+    displayName: oneLine(name ?? subject, NAME_CHARS_MAX),
   };
+}
+
+/**
+ * Only `true` itself counts, because the text "false" is truthy. A provider that is trusted may leave
+ * the claim out, but a `false` is always believed.
+ */
+function isVerified(claim: unknown, trustsEmail: boolean): boolean {
+  return claim === true || (trustsEmail && claim === undefined);
 }
 
 /** Errors of the token endpoint that concern only this sign-in (RFC 6749, section 5.2). */
 const ABOUT_THE_CODE = ['invalid_grant', 'invalid_request'];
+/** Errors that stay until an operator has changed something. */
+const ABOUT_THIS_SERVICE = ['invalid_client', 'unauthorized_client', 'unsupported_grant_type'];
 /** Codes of openid-client for a missing response, or one with an unexpected status. */
 const AWAY_CODES = ['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM'];
 
@@ -262,9 +338,12 @@ function failureOf(error: unknown): SignInFailed {
   const detail = detailOf(error);
   if (error instanceof oidc.AuthorizationResponseError) return new SignInFailed('denied', detail);
   if (error instanceof oidc.ResponseBodyError) {
-    return new SignInFailed(ABOUT_THE_CODE.includes(error.error) ? 'invalid' : 'away', detail);
+    if (ABOUT_THE_CODE.includes(error.error)) return new SignInFailed('invalid', detail);
+    const isOurs = ABOUT_THIS_SERVICE.includes(error.error);
+    return new SignInFailed(isOurs ? 'misconfigured' : 'away', detail);
   }
   const code = codeOf(error);
+  if (code === 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED') return new SignInFailed('clock', detail);
   const isAway = code === undefined || AWAY_CODES.includes(code) || !code.startsWith('OAUTH_');
   return new SignInFailed(isAway ? 'away' : 'invalid', detail);
 }
@@ -273,9 +352,18 @@ function failureOf(error: unknown): SignInFailed {
 function detailOf(error: unknown): string {
   const { name, error: oauth } = error as { name?: unknown; error?: unknown };
   const cause = (error as { cause?: unknown }).cause;
-  const words = [name, codeOf(error), oauth, codeOf(cause)];
+  const words = [name, codeOf(error), oauth, codeOf(cause), statusOf(cause)];
   const safe = words.filter((one) => typeof one === 'string' && /^[\w.-]{1,60}$/.test(one));
   return [...new Set(safe)].join(' ') || 'unknown';
+}
+
+/** Status of a response that openid-client could not use. */
+function statusOf(cause: unknown): string | undefined {
+  return cause instanceof Response ? String(cause.status) : undefined;
+}
+
+function causeOf(error: unknown): unknown {
+  return (error as { cause?: unknown } | null | undefined)?.cause;
 }
 
 function codeOf(error: unknown): string | undefined {

@@ -116,10 +116,36 @@ ${hidden('port', String(port))}${hidden('state', state)}${hidden('challenge', ch
   });
 }
 
-export function signedInPage(): Page {
+/** Asks a signed-in person whether an account at the provider is theirs. */
+export function accountPage(options: {
+  /** The account, sealed. */
+  readonly account: string;
+  /** Address or name of the account. */
+  readonly name: string;
+  /** Host of the provider. */
+  readonly label: string;
+  readonly returnPath: string;
+}): Page {
+  const { account, name, label, returnPath } = options;
+  return page({
+    title: 'Link this account?',
+    body: `<p>You are signed in here. From now on, <strong>${escaped(name)}</strong> at ${escaped(label)} would sign you in too. Continue only if this account is yours.</p>
+<form method="post" action="/auth/account">
+${hidden('account', account)}${hidden('return', returnPath)}<button>Link the account</button>
+</form>
+<p><a href="${escaped(returnPath)}">Do not link it</a></p>`,
+  });
+}
+
+/** @param providerLabel host of the identity provider; undefined if none is configured */
+export function signedInPage(providerLabel?: string): Page {
+  const account =
+    providerLabel === undefined
+      ? ''
+      : `<p><a class="button" href="/auth/login">Link an account at ${escaped(providerLabel)}</a></p>\n`;
   return page({
     title: 'You are signed in',
-    body: `<form method="post" action="/auth/logout">
+    body: `${account}<form method="post" action="/auth/logout">
 <label><input type="checkbox" name="everywhere"> on all my computers</label>
 <button>Sign out</button>
 </form>`,

@@ -7,17 +7,12 @@
  *     POST email -> mail -> GET link#token -> POST link -> session
  *     svc login -> GET cli -> POST cli -> 127.0.0.1:<port> -> POST link (JSON) -> session
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { People } from '../../../actors/identity/people.ts';
-import type { RateLimit } from '../../../actors/platform/rate-limiter.ts';
-import type { Clock } from '../../../streams/platform/clock.ts';
-import { type Random, ulid } from '../../../streams/platform/random.ts';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { ulid } from '../../../streams/platform/random.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { AddressLimits } from '../../platform/http/anonymous-limits.ts';
-import type { Log } from '../../platform/log.ts';
 import { parseAddress, signInLetter } from '../../platform/mail/letters.ts';
 import type { MailQueue } from '../../platform/mail/mail-queue.ts';
-import type { Metrics } from '../../platform/metrics.ts';
 import {
   addStrictHeaders,
   asksForJson,
@@ -26,9 +21,9 @@ import {
   sendPage,
   sendSentence,
 } from './answers.ts';
-import { type IdentityProvider, SignInFailed } from './identity-provider.ts';
-import { LOGIN_STATE_SECONDS, type LoginStates } from './login-state.ts';
+import type { AuthRoutesDeps, AuthScope } from './auth-scope.ts';
 import { type CliRequest, cliPage, linkPage, signedInPage, signInPage } from './pages.ts';
+import { addProviderRoutes } from './provider-routes.ts';
 import {
   fieldsOf,
   locationOf,
@@ -38,15 +33,8 @@ import {
   withReturn,
 } from './request-fields.ts';
 import { assertSameSite } from './same-site.ts';
-import {
-  clearCookie,
-  cookieName,
-  keepsCookies,
-  type RotateCookie,
-  readCookie,
-  setCookie,
-} from './session-cookie.ts';
-import { agentOf, createVisitors, type Visitors } from './visitor.ts';
+import { cookieName, keepsCookies } from './session-cookie.ts';
+import { agentOf, createVisitors } from './visitor.ts';
 
 export async function addAuthRoutes(app: FastifyInstance, deps: AuthRoutesDeps): Promise<void> {
   await app.register(
@@ -119,7 +107,8 @@ function addSessionRoutes(scope: FastifyInstance, shared: AuthScope): void {
     ...get,
     url: '/signed-in',
     async handler(request, reply) {
-      if (await visitors.sessionOf(request, reply)) return sendPage(reply, 200, signedInPage());
+      if (await visitors.sessionOf(request, reply))
+        return sendPage(reply, 200, signedInPage(provider?.label));
       return reply.redirect(locationOf(origin(), '/auth/sign-in'), 303);
     },
   });
@@ -130,62 +119,6 @@ function addSessionRoutes(scope: FastifyInstance, shared: AuthScope): void {
     const sentence = 'This browser is signed out';
     return sendSentence(reply, 200, { title: 'Signed out', sentence, offersSignIn: true });
   });
-}
-
-const CALLBACK_PATH = '/auth/callback';
-/** Many people may share an address. Each sign-in is one request to the provider. */
-const CALLBACKS = { burst: 20, refillMs: 3_000 };
-/** Bytes in each of state, nonce and verifier. */
-const RANDOM_BYTES = 32;
-
-/**
- * Sign-in at the identity provider: the redirect there, with state, nonce and PKCE sealed in a cookie
- * of ten minutes, and the callback with the code. Only the browser that was redirected can return.
- */
-function addProviderRoutes(scope: FastifyInstance, shared: AuthScope): void {
-  const { provider, loginStates, origin, random, visitors, limited } = shared;
-  const get = { method: 'GET', exposeHeadRoute: false } as const;
-  const randomText = () => Buffer.from(random.bytes(RANDOM_BYTES)).toString('base64url');
-
-  scope.route<{ Querystring: { return?: unknown } }>({
-    ...get,
-    url: '/login',
-    async handler(request, reply) {
-      const returnPath = validateReturnPath(request.query.return);
-      keepReturnPath(request, returnPath);
-      if (!provider) {
-        return reply.redirect(locationOf(origin(), withReturn('/auth/sign-in', returnPath)), 303);
-      }
-      const login = { state: randomText(), nonce: randomText(), verifier: randomText() };
-      const redirectUri = locationOf(origin(), CALLBACK_PATH);
-      const target = await provider.begin({ ...login, redirectUri });
-      const value = await loginStates.seal({ ...login, returnPath });
-      const cookie = { origin: origin(), purpose: 'login', value } as const;
-      reply.header('set-cookie', setCookie({ ...cookie, maxAgeSeconds: LOGIN_STATE_SECONDS }));
-      return reply.redirect(target.href, 303);
-    },
-  });
-
-  async function callback(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    if (!provider) {
-      const sentence = 'This service has no identity provider. Sign in with a link';
-      return sendSentence(reply, 404, { title: 'Not here', sentence });
-    }
-    // Rejects a request with two cookies before the code is used up.
-    visitors.personOf(request);
-    const sealed = readCookie(request.headers.cookie, cookieName(origin(), 'login'));
-    // Used once, whatever the outcome.
-    reply.header('set-cookie', clearCookie(origin(), 'login'));
-    const begun = sealed === undefined ? undefined : await loginStates.open(sealed);
-    if (!begun) throw new SignInFailed('invalid', 'no sign-in was started in this browser');
-    keepReturnPath(request, begun.returnPath);
-    const identity = await provider.finish(new URL(request.url, origin()), begun);
-    const started = await shared.people.signInByIdentity(identity, agentOf(request));
-    await visitors.begin(request, reply, started);
-    shared.recordSignedIn('provider');
-    return reply.redirect(locationOf(origin(), begun.returnPath), 303);
-  }
-  scope.route({ ...get, url: '/callback', onRequest: limited(CALLBACKS), handler: callback });
 }
 
 const LINKS = { burst: 20, refillMs: 6_000 };
@@ -350,31 +283,4 @@ function textOf(fields: Readonly<Record<string, unknown>>, name: string, form: R
 function bad(field: string): Refusal {
   const message = `${field} does not have the form that svc login sends. Run svc login again`;
   return invalidField(field, message);
-}
-
-export interface AuthRoutesDeps {
-  readonly people: Omit<People, 'ensurePerson' | 'personByEmail' | 'setPersonDisabled'>;
-  /** Origin for clients, called while the server listens. */
-  readonly origin: () => string;
-  /** undefined if none is configured. */
-  readonly provider: IdentityProvider | undefined;
-  readonly loginStates: LoginStates;
-  /** undefined if no mail server is configured. */
-  readonly mail: MailQueue | undefined;
-  readonly rotateCookie: RotateCookie;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics: Metrics;
-}
-
-/** Shared by the groups of routes. */
-export interface AuthScope extends AuthRoutesDeps {
-  readonly visitors: Visitors;
-  /** Counts a new session. */
-  readonly recordSignedIn: (by: 'provider' | 'link') => void;
-  /** Counts a refusal by its cause. */
-  readonly recordRefused: (cause: string) => void;
-  /** Hook for `onRequest` that answers 429 beyond a rate. */
-  readonly limited: (limit: RateLimit) => (request: FastifyRequest) => Promise<void>;
 }

@@ -13,12 +13,28 @@ import type { Metrics } from '../../platform/metrics.ts';
 import { isLoopbackHost } from '../../platform/settings/setting-kinds.ts';
 
 /** A session, or the minutes of a sign-in at the provider. */
-export type CookiePurpose = 'session' | 'login';
+type CookiePurpose = 'session' | 'login';
 
 /** Name of a cookie for the service's origin, such as `__Host-svc_session`. */
 export function cookieName(origin: string, purpose: CookiePurpose): string {
   const name = `svc_${purpose}`;
   return origin.startsWith('https:') ? `__Host-${name}` : name;
+}
+
+/** Length of the part of a sign-in's state that names its cookie. */
+const STATE_CHARS = 8;
+
+/** Name of the cookie of one sign-in at the provider. */
+export function loginCookieName(origin: string, state: string): string {
+  return `${cookieName(origin, 'login')}_${state.slice(0, STATE_CHARS)}`;
+}
+
+/** Names of the cookies of all sign-ins that a browser has begun, oldest first. */
+export function loginCookieNames(header: string | undefined, origin: string): string[] {
+  const prefix = `${cookieName(origin, 'login')}_`;
+  // RFC 6265, section 5.4: cookies that were created earlier come first.
+  const names = (header ?? '').split(';').map((pair) => pair.split('=', 1)[0]?.trim() ?? '');
+  return names.filter((name) => name.startsWith(prefix));
 }
 
 /** true if no one else can read the origin's cookies: https, or loopback. */
@@ -49,17 +65,17 @@ export function readSessionCookie(header: string | undefined, origin: string): s
 
 export interface CookieToSet {
   readonly origin: string;
-  readonly purpose: CookiePurpose;
+  readonly name: string;
   readonly value: string;
   /** 0 = delete it. */
   readonly maxAgeSeconds: number;
 }
 
 /** A Set-Cookie value. Lax keeps a person signed in who follows a link from another site. */
-export function setCookie({ origin, purpose, value, maxAgeSeconds }: CookieToSet): string {
+export function setCookie({ origin, name, value, maxAgeSeconds }: CookieToSet): string {
   const attributes = ['Path=/', `Max-Age=${maxAgeSeconds}`, 'HttpOnly', 'SameSite=Lax'];
   if (origin.startsWith('https:')) attributes.push('Secure');
-  return `${cookieName(origin, purpose)}=${value}; ${attributes.join('; ')}`;
+  return `${name}=${value}; ${attributes.join('; ')}`;
 }
 
 /** The Set-Cookie value of a session, which lasts until the session's absolute end. */
@@ -69,11 +85,11 @@ export function setSessionCookie(
   nowMs: number,
 ): string {
   const maxAgeSeconds = Math.max(0, Math.floor((expiresMs - nowMs) / 1000));
-  return setCookie({ origin, purpose: 'session', value: secret, maxAgeSeconds });
+  return setCookie({ origin, name: cookieName(origin, 'session'), value: secret, maxAgeSeconds });
 }
 
-export function clearCookie(origin: string, purpose: CookiePurpose): string {
-  return setCookie({ origin, purpose, value: '', maxAgeSeconds: 0 });
+export function clearCookie(origin: string, name: string): string {
+  return setCookie({ origin, name, value: '', maxAgeSeconds: 0 });
 }
 
 /**

@@ -11,6 +11,7 @@ import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Log } from '../../platform/log.ts';
 import {
   clearCookie,
+  cookieName,
   type RotateCookie,
   readSessionCookie,
   setSessionCookie,
@@ -45,7 +46,7 @@ export function createVisitors(deps: VisitorsDeps): Visitors {
   const { people, origin, rotateCookie, clock, log } = deps;
 
   /** undefined if there is no cookie, or no live session for it. */
-  function shown(request: FastifyRequest): LiveSession | undefined {
+  function sessionIn(request: FastifyRequest): LiveSession | undefined {
     const secret = readSessionCookie(request.headers.cookie, origin());
     if (secret === undefined) return undefined;
     try {
@@ -58,19 +59,19 @@ export function createVisitors(deps: VisitorsDeps): Visitors {
 
   return {
     async sessionOf(request, reply) {
-      const session = shown(request);
+      const session = sessionIn(request);
       if (session) {
         const cookie = await rotateCookie(session);
         if (cookie !== undefined) reply.header('set-cookie', cookie);
       } else if (readSessionCookie(request.headers.cookie, origin()) !== undefined) {
-        reply.header('set-cookie', clearCookie(origin(), 'session'));
+        reply.header('set-cookie', clearCookie(origin(), cookieName(origin(), 'session')));
       }
       return session;
     },
-    personOf: (request) => shown(request)?.person,
+    personOf: (request) => sessionIn(request)?.person,
     async begin(request, reply, started) {
       reply.header('set-cookie', setSessionCookie(origin(), started, clock.now()));
-      const before = shown(request);
+      const before = sessionIn(request);
       if (!before || before.session === started.session) return;
       try {
         await people.endSession(before.session, 'SIGNED_OUT');
@@ -84,8 +85,8 @@ export function createVisitors(deps: VisitorsDeps): Visitors {
       }
     },
     async end(request, reply, everywhere) {
-      const session = shown(request);
-      reply.header('set-cookie', clearCookie(origin(), 'session'));
+      const session = sessionIn(request);
+      reply.header('set-cookie', clearCookie(origin(), cookieName(origin(), 'session')));
       if (!session) return 0;
       if (everywhere) return people.endAllSessions(session.person, 'SIGNED_OUT_EVERYWHERE');
       await people.endSession(session.session, 'SIGNED_OUT');

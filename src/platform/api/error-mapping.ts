@@ -2,7 +2,7 @@
  * Maps errors to what a caller may see. A refusal keeps its reason; a failure of storage becomes
  * NOT_READY; any other error is logged and returned as an internal error.
  */
-import { ConnectError, type Interceptor } from '@connectrpc/connect';
+import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
 import { LIMIT_NAMES } from '../../../actors/platform/project-limits.ts';
 import { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
@@ -29,13 +29,23 @@ export function mapErrors(log: Log, recordRefusal?: ProjectBounds['recordRefusal
         const limit = LIMIT_NAMES.find((name) => name === of) ?? 'other';
         recordRefusal?.(limit, classOfMethod(request.method));
       }
-      throw asConnectError(error, request.method.name, log);
+      throw asConnectError(error, request.method.name, log, request.signal);
     }
   };
 }
 
-/** The error as a caller may see it. */
-export function asConnectError(error: unknown, method: string, log: Log): ConnectError {
+/**
+ * The error as a caller may see it.
+ *
+ * @param signal of the call, so that its end is not mistaken for a fault
+ */
+export function asConnectError(
+  error: unknown,
+  method: string,
+  log: Log,
+  signal?: AbortSignal,
+): ConnectError {
+  if (signal?.aborted && isOfItsEnd(error, signal.reason)) return endOf(signal);
   if (error instanceof Refusal) return toConnectError(error);
   if (error instanceof ConnectError) return error;
   if (error instanceof StreamUnavailable) {
@@ -54,6 +64,29 @@ export function asConnectError(error: unknown, method: string, log: Log): Connec
     return toConnectError(new Refusal('NOT_READY', message));
   }
   return unforeseen(error, method, log);
+}
+
+/** The client has disconnected or cancelled the call, or its own deadline has passed. */
+export function endOf({ reason }: Pick<AbortSignal, 'reason'>): ConnectError {
+  const isDeadline = reason instanceof ConnectError && reason.code === Code.DeadlineExceeded;
+  return isDeadline ? reason : new ConnectError('The client disconnected', Code.Canceled);
+}
+
+/** Maximum errors of a chain of causes. */
+const CAUSES_MAX = 8;
+
+/**
+ * True if the call failed because it ended: somewhere in its causes is the reason of its signal, an
+ * abort, or a thread that stopped its work for that. Other errors are faults even then.
+ */
+function isOfItsEnd(error: unknown, reason: unknown): boolean {
+  let one = error;
+  for (let i = 0; i < CAUSES_MAX && one instanceof Error; i++) {
+    if (one === reason || one.name === 'AbortError' || one.name === 'TimeoutError') return true;
+    if (one instanceof HistoryError && one.reason === 'CLOSED') return true;
+    one = one.cause;
+  }
+  return error === reason;
 }
 
 function unforeseen(error: unknown, method: string, log: Log): ConnectError {

@@ -4,13 +4,7 @@
  * access must not make the service read, decompress or parse anything.
  */
 import { getOption } from '@bufbuild/protobuf';
-import {
-  Code,
-  ConnectError,
-  createContextKey,
-  type HandlerContext,
-  type Interceptor,
-} from '@connectrpc/connect';
+import { createContextKey, type HandlerContext, type Interceptor } from '@connectrpc/connect';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { invalidField } from '../../../streams/platform/refusal.ts';
 import { Policy_Access, policy } from '../../gen/svc/options/v1/policy_pb.ts';
@@ -22,7 +16,7 @@ import type { AnonymousLimits } from '../http/anonymous-limits.ts';
 import { SEQUENCE_HEADER, type SequenceDeps } from '../http/sequence.ts';
 import type { Log } from '../log.ts';
 import { callerKey } from './caller.ts';
-import { asConnectError } from './error-mapping.ts';
+import { asConnectError, endOf } from './error-mapping.ts';
 import { recordCaller } from './slots.ts';
 
 /** The only version of the Connect protocol (API-12); a missing version counts as this one. */
@@ -70,11 +64,8 @@ export function requestGate(deps: GateDeps): (context: HandlerContext) => Promis
 
 /** The error that the caller sees; for a call that has ended, an error that says so. */
 function callerError(error: unknown, { signal, method }: HandlerContext, log: Log): unknown {
-  const { aborted, reason } = signal;
-  // The client's own deadline has passed, but the client is still there to learn it.
-  if (aborted && ConnectError.from(reason).code === Code.DeadlineExceeded) return reason;
-  // The client disconnected, which is not a fault.
-  if (aborted) return new ConnectError('The client disconnected', Code.Canceled);
+  // Before a handler runs, nothing but the end of the call can fail it.
+  if (signal.aborted) return endOf(signal);
   return asConnectError(error, method.name, log);
 }
 
@@ -115,13 +106,13 @@ async function admit(deps: GateDeps, context: HandlerContext): Promise<Principal
     return undefined;
   }
   const header = (field: string) => context.requestHeader.get(field) ?? undefined;
-  const shown = {
+  const presented = {
     authorization: header('authorization'),
     cookie: header('cookie'),
     origin: header('origin'),
   };
   const principal = await anonymousLimits.authenticated(address, () =>
-    authenticator.identify(shown),
+    authenticator.identify(presented),
   );
   admitTo(context.method.name, declared, principal);
   context.values.set(callerKey, { principal, authenticator });

@@ -153,7 +153,7 @@ export function passReadyBytes(router: ConnectRouter): void {
 }
 
 async function withBytes(
-  { header: asked }: UniversalServerRequest,
+  { header: requested }: UniversalServerRequest,
   response: UniversalServerResponse,
   bytes: Uint8Array<ArrayBuffer>,
 ): Promise<UniversalServerResponse> {
@@ -161,8 +161,8 @@ async function withBytes(
   header.delete('content-encoding');
   const compression = compressionNegotiate(
     [...COMPRESSIONS],
-    asked.get('content-encoding'),
-    asked.get('accept-encoding'),
+    requested.get('content-encoding'),
+    requested.get('accept-encoding'),
     'accept-encoding',
   ).response;
   let body: Uint8Array = bytes;

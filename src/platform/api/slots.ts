@@ -23,11 +23,11 @@ import {
 } from '../gate/project-gate.ts';
 import { callerKey, callerOf } from './caller.ts';
 
-/** The slot of one call: what it holds or will hold, and its project's turns. */
-export interface HeldSlot {
+/** The slot of one call, from before it is admitted: its caller, its pass, and its body. */
+export interface CallSlot {
   readonly gate: ProjectGate;
   pass?: Pass;
-  party?: string;
+  tenant?: string;
   /** The caller, once admitted, of a call with a credential or a session. */
   caller?: GateCaller;
   kind: CallClass;
@@ -42,25 +42,25 @@ export interface HeldSlot {
   bodyBytes: number;
 }
 
-const placeKey = createContextKey<HeldSlot | undefined>(undefined, { description: 'its slot' });
+const slotKey = createContextKey<CallSlot | undefined>(undefined, { description: 'its slot' });
 
 /** The slot of a call, once the handler has begun. */
-export function heldSlotOf(values: ContextValues): HeldSlot | undefined {
-  return values.get(placeKey);
+export function slotOf(values: ContextValues): CallSlot | undefined {
+  return values.get(slotKey);
 }
 
 /** Records the caller, for `requestGate`. Throws an Error without `releaseSlots`: a bug. */
 export function recordCaller(
   { values, method, signal }: HandlerContext,
   principal: Principal,
-  { toCallerError, ratedProject }: Pick<HeldSlot, 'toCallerError' | 'ratedProject'>,
+  { toCallerError, ratedProject }: Pick<CallSlot, 'toCallerError' | 'ratedProject'>,
 ): void {
-  const held = values.get(placeKey);
-  if (!held) throw new Error('A call was admitted without a bound: releaseSlots has not run');
+  const slot = values.get(slotKey);
+  if (!slot) throw new Error('A call was admitted without a bound: releaseSlots has not run');
   const caller = gateCallerOf(principal);
   const isPerson = principal.kind === 'human';
   const rated = ratedProject === undefined ? {} : { ratedProject };
-  Object.assign(held, {
+  Object.assign(slot, {
     caller,
     isPerson,
     signal,
@@ -74,11 +74,11 @@ export function recordCaller(
  * Takes the slot of a credential's call. People's calls take theirs later, streams in their
  * handler.
  */
-export async function takeSlot(held: HeldSlot): Promise<void> {
-  const { gate, caller, kind, signal, isPerson, bodyBytes } = held;
+export async function takeSlot(slot: CallSlot): Promise<void> {
+  const { gate, caller, kind, signal, isPerson, bodyBytes } = slot;
   if (!caller || !signal) throw new Error('A call took a slot before it was admitted');
-  if (isPerson) return await gate.turn(caller.party);
-  hold(held, caller, await gate.enter(caller, kind, signal, bodyBytes));
+  if (isPerson) return await gate.turn(caller.tenant);
+  hold(slot, caller, await gate.enter(caller, kind, signal, bodyBytes));
 }
 
 /** Takes the slots of people's calls, once their messages have named the project. */
@@ -89,10 +89,10 @@ export function slotsOfPeople(gate: ProjectGate): Interceptor {
     const named = projectNamedIn(request.message);
     const isMember = named !== undefined && principal.memberOf(named) !== undefined;
     const caller = gateCallerOf(principal, isMember ? named : undefined);
-    const held = request.contextValues.get(placeKey);
+    const slot = request.contextValues.get(slotKey);
     const kind = classOfMethod(request.method);
-    const pass = await gate.enter(caller, kind, request.signal, held?.bodyBytes);
-    hold(held, caller, pass);
+    const pass = await gate.enter(caller, kind, request.signal, slot?.bodyBytes);
+    hold(slot, caller, pass);
     return await next(request);
   };
 }
@@ -108,20 +108,20 @@ function projectNamedIn(message: object): string | undefined {
   return undefined;
 }
 
-function hold(held: HeldSlot | undefined, { party }: GateCaller, pass: Pass): void {
-  if (held === undefined) {
+function hold(slot: CallSlot | undefined, { tenant }: GateCaller, pass: Pass): void {
+  if (slot === undefined) {
     pass.release();
     throw new Error('A call took a slot that is never released');
   }
-  held.pass = pass;
-  held.party = party;
+  slot.pass = pass;
+  slot.tenant = tenant;
 }
 
 /**
  * Takes one of the open streams of a project, until the call ends. Throws a `Refusal`
  * TOO_MANY_REQUESTS.
  */
-export async function openStream(
+export async function takeStreamSlot(
   gate: ProjectGate,
   context: HandlerContext,
   project: string,
@@ -132,23 +132,23 @@ export async function openStream(
 
 /** Resolves at the next turn of this call's project: for responses that are made in slices. */
 export function turnsOf(context: HandlerContext): () => Promise<void> {
-  const held = context.values.get(placeKey);
-  if (!held) throw new Error('A handler requested turns without a slot');
-  const party = held.party ?? callerOf(context).name;
-  return () => held.gate.turn(party);
+  const slot = context.values.get(slotKey);
+  if (!slot) throw new Error('A handler requested turns without a slot');
+  const tenant = slot.tenant ?? callerOf(context).name;
+  return () => slot.gate.turn(tenant);
 }
 
 /** Releases slots once responses are made. It wraps the registered handlers: call it once, last. */
 export function releaseSlots(router: ConnectRouter, gate: ProjectGate): void {
   for (const [i, handler] of router.handlers.entries()) {
     const releasing: UniversalHandlerFn = async (request) => {
-      const held: HeldSlot = { gate, kind: 'call', isPerson: false, bodyBytes: 0 };
+      const slot: CallSlot = { gate, kind: 'call', isPerson: false, bodyBytes: 0 };
       const contextValues = request.contextValues ?? createContextValues();
-      contextValues.set(placeKey, held);
+      contextValues.set(slotKey, slot);
       try {
         return await handler({ ...request, contextValues });
       } finally {
-        held.pass?.release();
+        slot.pass?.release();
       }
     };
     router.handlers[i] = Object.assign(releasing, handler);

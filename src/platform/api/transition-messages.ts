@@ -11,7 +11,7 @@ import { leafStates, type StateValueJson } from '../../../machines/platform/defi
 import { type Actor, SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 
 /** The actor of a step, as the caller may see it. */
-export interface ShownActor {
+export interface DisplayedActor {
   readonly by: string;
   readonly byDisplayName: string;
   /** Email address of a person who has not proven it; '' otherwise. */
@@ -21,7 +21,7 @@ export interface ShownActor {
 const UNNAMED = { byDisplayName: '', byUnprovenEmail: '' } as const;
 
 /** People and operators appear as such, without a name. */
-export function actorForCredentials({ kind, name }: Actor): ShownActor {
+export function actorForCredentials({ kind, name }: Actor): DisplayedActor {
   const isPerson = kind === 'human' || kind === 'operator';
   return { by: isPerson ? kind : name, ...UNNAMED };
 }
@@ -29,19 +29,19 @@ export function actorForCredentials({ kind, name }: Actor): ShownActor {
 const PERSON_NAME = /^people\/(.+)$/;
 
 /** Looks up people's names once per response: a page may be the work of one person. */
-export function actorsForPeople(host: Pick<Host, 'view'>): (actor: Actor) => ShownActor {
+export function actorsForPeople(host: Pick<Host, 'view'>): (actor: Actor) => DisplayedActor {
   const people = host.view(SYSTEM_PROJECT);
-  const known = new Map<string, Omit<ShownActor, 'by'>>();
+  const known = new Map<string, Omit<DisplayedActor, 'by'>>();
   return ({ name: by }) => {
     const person = PERSON_NAME.exec(by)?.[1];
     if (person === undefined) return { by, ...UNNAMED };
-    const shown = known.get(person) ?? shownPerson(people, person);
-    known.set(person, shown);
-    return { by, ...shown };
+    const displayed = known.get(person) ?? displayedPerson(people, person);
+    known.set(person, displayed);
+    return { by, ...displayed };
   };
 }
 
-function shownPerson(people: ProjectView, person: string): Omit<ShownActor, 'by'> {
+function displayedPerson(people: ProjectView, person: string): Omit<DisplayedActor, 'by'> {
   const row = people.instance('person', person);
   if (!row) return UNNAMED;
   const { displayName, email } = row.context;
@@ -54,7 +54,7 @@ function shownPerson(people: ProjectView, person: string): Omit<ShownActor, 'by'
  */
 export function transitionMessage(
   transition: RecordedTransition,
-  showActor: (by: Actor) => ShownActor,
+  showActor: (by: Actor) => DisplayedActor,
   told: {
     readonly instanceName: string;
     readonly instanceDisplayName?: string;
@@ -102,12 +102,15 @@ export function publicFields(
   machine: string,
   event: Readonly<Record<string, unknown>>,
 ): JsonObject {
-  const shown = new Set(machineDefinitions.get(machine)?.publicFields);
-  const isShown = ([field]: [string, unknown]): boolean => field === 'type' || shown.has(field);
+  const displayed = new Set(machineDefinitions.get(machine)?.publicFields);
+  const isDisplayed = ([field]: [string, unknown]): boolean =>
+    field === 'type' || displayed.has(field);
   // Events are stored as JSON, so they hold nothing else.
-  const fields = Object.fromEntries(Object.entries(event).filter(isShown)) as JsonObject;
+  const fields = Object.fromEntries(Object.entries(event).filter(isDisplayed)) as JsonObject;
   const { input } = event;
   if (typeof input !== 'object' || input === null) return fields;
-  const shownInput = Object.fromEntries(Object.entries(input).filter(isShown)) as JsonObject;
-  return { ...fields, input: shownInput };
+  const displayedInput = Object.fromEntries(
+    Object.entries(input).filter(isDisplayed),
+  ) as JsonObject;
+  return { ...fields, input: displayedInput };
 }

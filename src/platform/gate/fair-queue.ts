@@ -74,16 +74,16 @@ export class FairTurns {
   }
 
   /**
-   * Resolves at the party's turn; at once if no other party had one in this round. The turn lasts
+   * Resolves at the tenant's turn; at once if no other tenant had one in this round. The turn lasts
    * until the caller awaits something. An unused turn costs nothing, so a wait is never cancelled.
    */
-  take(party: string): Promise<void> {
+  take(tenant: string): Promise<void> {
     if (!this.#isBusy) {
       this.#isBusy = true;
       this.#plan();
       return Promise.resolve();
     }
-    return new Promise((resolve) => this.#queue.push(party, resolve));
+    return new Promise((resolve) => this.#queue.push(tenant, resolve));
   }
 
   /** Plans the turns of the next round. Each turn does all its work before the next one. */

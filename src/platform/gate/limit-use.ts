@@ -70,7 +70,7 @@ export class ProjectLimitUse {
       this.#options;
     const changed = host.changeUse(project);
     const view = host.view(project);
-    const party = `projects/${project}`;
+    const tenant = `projects/${project}`;
     const vms = registry.countOf(project);
     const series = ingestLimits.seriesOf(project);
     return {
@@ -82,8 +82,8 @@ export class ProjectLimitUse {
       series: series === 0 && vms > 0 ? undefined : series,
       headBytes: memory.quota(project).used,
       // Each class has the whole limit to itself; the class nearest to it counts.
-      concurrency: Math.max(...COUNTED_CLASSES.map((kind) => gate.running(party, kind))),
-      openStreams: gate.running(party, 'stream'),
+      concurrency: Math.max(...COUNTED_CLASSES.map((kind) => gate.running(tenant, kind))),
+      openStreams: gate.running(tenant, 'stream'),
       ...ingestRates.used(project),
       changesPerSecond: changeLimits.rateOf(project, limits),
       changeBytesPerDay: changed.bytes,

@@ -1,12 +1,12 @@
 /**
  * The one gate of every authenticated call (LIMIT-08: concurrency is limited per project). Each
- * party may run a few calls per class. More of them wait: up to 5 s and bounded by their number,
+ * tenant may run a few calls per class. More of them wait: up to 5 s and bounded by their number,
  * or, for reads that threads answer, up to 10 s and bounded by their memory (LIMIT-22). Others are
  * refused with 429 and `Retry-After`. Admitted calls take turns on the main thread, round robin by
- * party. A call passes the gate once: query threads and exports behind it have no gate of their
+ * tenant. A call passes the gate once: query threads and exports behind it have no gate of their
  * own.
  *
- *     body arriving -> slot of its party and class -> fair turn -> handler -> slot released
+ *     body arriving -> slot of its tenant and class -> fair turn -> handler -> slot released
  */
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import {
@@ -26,7 +26,7 @@ import { CALL_CLASSES, type CallClass, classRules, type Slots } from './call-cla
 import { CallQueue, FairTurns } from './fair-queue.ts';
 import { type WaitingRequest, WaitingRequests } from './waiting-requests.ts';
 
-/** Maximum memory of all parties' requests that wait for a slot, bytes. */
+/** Maximum memory of all tenants' requests that wait for a slot, bytes. */
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 /**
  * Memory of a waiting call besides its request, bytes: its connection, its timer and what the
@@ -36,8 +36,8 @@ export const WAITING_CALL_BYTES = 16 * 1024;
 
 /** Owner of the slots that a call takes. */
 export interface GateCaller {
-  /** `projects/<id>`; for calls that belong to no project, the name of the person or collector. */
-  readonly party: string;
+  /** Its calls share slots: `projects/<id>`, or a person or collector whose calls have no project. */
+  readonly tenant: string;
   /** Resource name of the caller. */
   readonly name: string;
 }
@@ -45,10 +45,10 @@ export interface GateCaller {
 /** Owner of a call's slots as far as its credentials tell; with `project` once it is known. */
 export function gateCallerOf(principal: Principal, project?: string): GateCaller {
   const { name } = principal;
-  if (project !== undefined) return { party: `projects/${project}`, name };
-  // A collector for all projects is a party of its own, like a person.
+  if (project !== undefined) return { tenant: `projects/${project}`, name };
+  // A collector for all projects is a tenant of its own, like a person.
   const isOfProject = principal.kind !== 'human' && principal.project !== SYSTEM_PROJECT;
-  return { party: isOfProject ? `projects/${principal.project}` : name, name };
+  return { tenant: isOfProject ? `projects/${principal.project}` : name, name };
 }
 
 /** A slot that a call holds. */
@@ -75,17 +75,17 @@ export interface ProjectGate {
    * failed. Throws a `Refusal` TOO_MANY_REQUESTS.
    */
   takeBody(caller: GateCaller, kind: CallClass, bytes: number): Pass;
-  /** Resolves at the party's next turn on the main thread: for work that is done in slices. */
-  turn(party: string): Promise<void>;
-  /** Number of the party's running calls of a class. */
-  running(party: string, kind: CallClass): number;
-  /** Counts over all parties. */
+  /** Resolves at the tenant's next turn on the main thread: for work that is done in slices. */
+  turn(tenant: string): Promise<void>;
+  /** Number of the tenant's running calls of a class. */
+  running(tenant: string, kind: CallClass): number;
+  /** Counts over all tenants. */
   counts(): Readonly<Record<CallClass, { readonly running: number; readonly waiting: number }>>;
 }
 
 export interface ProjectGateOptions {
   readonly clock: Clock;
-  readonly limits: (party: string) => ProjectLimits;
+  readonly limits: (tenant: string) => ProjectLimits;
   /** Called on each refusal. */
   readonly onRefusal?: (limit: string, kind: CallClass) => void;
 }
@@ -117,7 +117,7 @@ class Gate implements ProjectGate {
     signal.throwIfAborted();
     const pass = await this.#slot(caller, { kind, signal, requestBytes });
     try {
-      if (classRules[kind].takesTurn) await this.#turns.take(caller.party);
+      if (classRules[kind].takesTurn) await this.#turns.take(caller.tenant);
       signal.throwIfAborted();
       return pass;
     } catch (error) {
@@ -127,18 +127,18 @@ class Gate implements ProjectGate {
   }
 
   takeBody(caller: GateCaller, kind: CallClass, bytes: number): Pass {
-    const { concurrency } = this.#options.limits(caller.party);
+    const { concurrency } = this.#options.limits(caller.tenant);
     const release = this.#bodies.tryTake(caller, bytes, concurrency);
     if (release) return { release };
     throw this.#refused(kind, 'Too many request bodies are being received: send fewer at once');
   }
 
-  turn(party: string): Promise<void> {
-    return this.#turns.take(party);
+  turn(tenant: string): Promise<void> {
+    return this.#turns.take(tenant);
   }
 
-  running(party: string, kind: CallClass): number {
-    return this.#queues.get(kind)?.get(party)?.running ?? 0;
+  running(tenant: string, kind: CallClass): number {
+    return this.#queues.get(kind)?.get(tenant)?.running ?? 0;
   }
 
   counts(): ReturnType<ProjectGate['counts']> {
@@ -155,40 +155,40 @@ class Gate implements ProjectGate {
   }
 
   async #slot(caller: GateCaller, call: ArrivingCall): Promise<Pass> {
-    const { party, name } = caller;
+    const { tenant, name } = caller;
     const { kind } = call;
-    const queue = this.#queue(kind, party);
-    if (!queue.tryRun(name, this.#slots(kind, party))) {
+    const queue = this.#queue(kind, tenant);
+    if (!queue.tryRun(name, this.#slots(kind, tenant))) {
       try {
         await this.#wait(queue, caller, call);
       } finally {
-        this.#forget(queue, kind, party);
+        this.#forget(queue, kind, tenant);
       }
     }
     let isHeld = true;
     const release = () => {
       if (!isHeld) return;
       isHeld = false;
-      queue.end(name, this.#slots(kind, party));
-      this.#forget(queue, kind, party);
+      queue.end(name, this.#slots(kind, tenant));
+      this.#forget(queue, kind, tenant);
     };
     return { release };
   }
 
   /** Current slots: the operator may change the limits while calls wait. */
-  #slots(kind: CallClass, party: string): Slots {
-    return classRules[kind].slots(this.#options.limits(party));
+  #slots(kind: CallClass, tenant: string): Slots {
+    return classRules[kind].slots(this.#options.limits(tenant));
   }
 
   /** Resolves once a slot is taken. */
   async #wait(
     queue: CallQueue,
-    { party, name }: GateCaller,
+    { tenant, name }: GateCaller,
     { kind, signal, requestBytes }: ArrivingCall,
   ): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const bytes = WAITING_CALL_BYTES + requestBytes;
-    const slots = this.#slots(kind, party);
+    const slots = this.#slots(kind, tenant);
     const start = () => {
       this.#waiting.remove(request);
       resolve();
@@ -200,7 +200,7 @@ class Gate implements ProjectGate {
       this.#waiting.remove(request);
       reject(why());
     };
-    const request: WaitingRequest = { party, bytes, refuse: () => leave(() => this.#full(kind)) };
+    const request: WaitingRequest = { tenant, bytes, refuse: () => leave(() => this.#full(kind)) };
     const outcome = queue.tryWait(call, slots);
     if (outcome !== 'waits') {
       const isCallers = outcome === 'callerHasItsShare' || queue.hasItsShare(name, slots);
@@ -216,16 +216,16 @@ class Gate implements ProjectGate {
     await callingOnAbort(signal, () => leave(() => signal.reason), promise).finally(cancel);
   }
 
-  #queue(kind: CallClass, party: string): CallQueue {
+  #queue(kind: CallClass, tenant: string): CallQueue {
     const queues = this.#queues.get(kind);
-    const queue = queues?.get(party) ?? new CallQueue();
-    queues?.set(party, queue);
+    const queue = queues?.get(tenant) ?? new CallQueue();
+    queues?.set(tenant, queue);
     return queue;
   }
 
   /** Drops an empty queue. */
-  #forget(queue: CallQueue, kind: CallClass, party: string): void {
-    if (queue.isEmpty) this.#queues.get(kind)?.delete(party);
+  #forget(queue: CallQueue, kind: CallClass, tenant: string): void {
+    if (queue.isEmpty) this.#queues.get(kind)?.delete(tenant);
   }
 
   #refusal(kind: CallClass, slots: Slots, whose: 'project' | 'caller'): Refusal {
@@ -273,33 +273,33 @@ interface UnderWay {
 const NOTHING: UnderWay = { bytes: 0, bodies: 0 };
 
 class BodiesUnderWay {
-  readonly #ofParties = new Map<string, UnderWay>();
+  readonly #ofTenants = new Map<string, UnderWay>();
   readonly #ofCallers = new Map<string, UnderWay>();
 
   /**
-   * Counts a body of at most `bytes`; a caller has half of its party's bound.
+   * Counts a body of at most `bytes`; a caller has half of its tenant's bound.
    *
    * @returns a function that reverts the count, harmless on a second call; undefined if there is no
    * room
    */
   tryTake(
-    caller: { readonly party: string; readonly name: string },
+    caller: { readonly tenant: string; readonly name: string },
     bytes: number,
     concurrency: number,
   ): (() => void) | undefined {
-    const { party } = caller;
-    const name = `${party} ${caller.name}`;
+    const { tenant } = caller;
+    const name = `${tenant} ${caller.name}`;
     const change = { bytes, bodies: 1 };
-    const ofParty = sum(this.#ofParties.get(party), change);
+    const ofTenant = sum(this.#ofTenants.get(tenant), change);
     const ofCaller = sum(this.#ofCallers.get(name), change);
-    if (!isWithin(ofParty, concurrency) || !isWithin(ofCaller, concurrency / 2)) return undefined;
-    this.#ofParties.set(party, ofParty);
+    if (!isWithin(ofTenant, concurrency) || !isWithin(ofCaller, concurrency / 2)) return undefined;
+    this.#ofTenants.set(tenant, ofTenant);
     this.#ofCallers.set(name, ofCaller);
     let isHeld = true;
     return () => {
       if (!isHeld) return;
       isHeld = false;
-      subtract(this.#ofParties, party, bytes);
+      subtract(this.#ofTenants, tenant, bytes);
       subtract(this.#ofCallers, name, bytes);
     };
   }
@@ -345,7 +345,7 @@ export function openProjectBounds(options: {
   };
   const gate = createProjectGate({
     clock,
-    limits: (party) => limitsOfParty(limits, party),
+    limits: (tenant) => limitsOfTenant(limits, tenant),
     onRefusal: recordRefusal,
   });
   metrics.gauge(
@@ -367,10 +367,10 @@ export function openProjectBounds(options: {
   return { gate, ingestRates, recordRefusal };
 }
 
-const PROJECT_PARTY = /^projects\/([^/]+)$/;
+const PROJECT_TENANT = /^projects\/([^/]+)$/;
 
 /** A person, or a collector for all projects, has the default limits of a project. */
-function limitsOfParty(limits: ProjectLimitsReader, party: string): ProjectLimits {
-  const project = PROJECT_PARTY.exec(party)?.[1];
+function limitsOfTenant(limits: ProjectLimitsReader, tenant: string): ProjectLimits {
+  const project = PROJECT_TENANT.exec(tenant)?.[1];
   return project === undefined ? DEFAULT_LIMITS : limits.of(project);
 }

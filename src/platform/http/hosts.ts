@@ -21,7 +21,7 @@ export interface HostNames {
   readonly allowedHosts: readonly string[] | null;
 }
 
-type Asked = Pick<IncomingMessage, 'rawHeaders' | 'url' | 'httpVersionMinor'>;
+type Requested = Pick<IncomingMessage, 'rawHeaders' | 'url' | 'httpVersionMinor'>;
 
 /** Name or address without the port; an IPv6 address is in brackets. */
 const HOST = /^(\[[0-9a-f:.]+\]|[^\s:/?#@[\]]+)(?::\d{1,5})?$/i;
@@ -31,7 +31,7 @@ const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)(.*)$/is;
 export function createHostCheck({
   publicUrl,
   allowedHosts,
-}: HostNames): (request: Asked) => HostProblem | undefined {
+}: HostNames): (request: Requested) => HostProblem | undefined {
   const named = [
     ...(allowedHosts ?? []),
     ...(publicUrl === null ? [] : [new URL(publicUrl).hostname]),

@@ -60,7 +60,7 @@ export async function admitReader(
       : authenticator.authenticate(authorization),
   );
   enter(principal, project);
-  const caller: GateCaller = { party: `projects/${project}`, name: principal.name };
+  const caller: GateCaller = { tenant: `projects/${project}`, name: principal.name };
   const wanted = headers[SEQUENCE_HEADER];
   if (typeof wanted === 'string') await access.positions.waitFor(wanted, { caller, signal });
   const assertStillAdmitted = (): void => enter(authenticator.revalidate(principal), project);

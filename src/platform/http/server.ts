@@ -279,11 +279,15 @@ export async function listenOn(
 }
 
 /** `http://127.0.0.1:8080`: where a client on this machine reaches a listening server. */
-export function originOf(server: Server, scheme: 'http' | 'https', asked: ListenAddress): string {
+export function originOf(
+  server: Server,
+  scheme: 'http' | 'https',
+  requested: ListenAddress,
+): string {
   // A server that listens on TCP has an AddressInfo; the other forms are pipes and not listening.
   const { port } = server.address() as AddressInfo;
-  const isWildcard = asked.host === '0.0.0.0' || asked.host === '::';
-  return `${scheme}://${formatAddress(isWildcard ? 'localhost' : asked.host, port)}`;
+  const isWildcard = requested.host === '0.0.0.0' || requested.host === '::';
+  return `${scheme}://${formatAddress(isWildcard ? 'localhost' : requested.host, port)}`;
 }
 
 function formatAddress(host: string, port: number): string {

@@ -4,7 +4,9 @@
  * need TLS unless the server is on this machine. No mail reports whether it was read.
  */
 
+import type { Socket } from 'node:net';
 import { PassThrough, type Readable } from 'node:stream';
+import { dialHost, type Resolve } from '../http/dial.ts';
 import { isLoopbackHost } from '../settings/setting-kinds.ts';
 
 export interface Mail {
@@ -50,6 +52,8 @@ export interface MailerOptions {
    * false (the default): mails wait for one of two connections.
    */
   readonly isUnpooled?: boolean;
+  /** Default: the operating system's. */
+  readonly resolve?: Resolve;
 }
 
 const CONNECT_MS = 10_000;
@@ -70,11 +74,13 @@ export function mailSender({
   return smtpFrom ?? `svc@${publicUrl === null ? 'localhost' : new URL(publicUrl).hostname}`;
 }
 
-export function createMailer({ url, from, isUnpooled = false }: MailerOptions): Mailer {
+export function createMailer({ url, from, isUnpooled = false, resolve }: MailerOptions): Mailer {
   // RFC 3834, section 5: no automatic replies to mail from a program.
   const defaults = { from, headers: { 'Auto-Submitted': 'auto-generated' } };
   const { pool, ...unpooled } = transportOptions(url);
-  const options = isUnpooled ? unpooled : { ...unpooled, pool };
+  const closing = new AbortController();
+  const getSocket = dialled(unpooled, { resolve, signal: closing.signal });
+  const options = { ...unpooled, getSocket, ...(!isUnpooled && { pool }) };
   const content = watchedContent();
   // Loaded with the first mail: most services have no mail server.
   const open = async () => {
@@ -90,13 +96,13 @@ export function createMailer({ url, from, isUnpooled = false }: MailerOptions): 
     });
     return transport;
   };
-  const closing = new AbortController();
   return {
     async send(mail) {
       const { messageId } = mail;
       try {
         const signals = mail.signal ? [closing.signal, mail.signal] : [closing.signal];
         const server = await opened();
+        if (needsUtf8(mail.to) && !(await offersUtf8({ ...unpooled, getSocket }))) throw noUtf8();
         await server.sendMail({ ...composed(mail), signal: AbortSignal.any(signals) });
       } catch (error) {
         throw mailFaultOf(error, content.wasSent(messageId));
@@ -116,6 +122,69 @@ export function createMailer({ url, from, isUnpooled = false }: MailerOptions): 
   };
 }
 
+type GotSocket = (error: Error | null, options: { connection: Socket } | false) => void;
+
+/**
+ * Opens connections by the rule of all outgoing clients. Nodemailer would leave each attempt to
+ * Node's quarter of a second.
+ */
+function dialled(
+  { host, port }: { readonly host: string; readonly port: number },
+  { resolve, signal }: { readonly resolve?: Resolve | undefined; readonly signal: AbortSignal },
+) {
+  return (_options: unknown, done: GotSocket): void =>
+    dialHost(
+      { host, port, timeoutMs: CONNECT_MS, signal, ...(resolve && { resolve }) },
+      (error, connection) => (connection ? done(null, { connection }) : done(error, false)),
+    );
+}
+
+/** True if the address can be sent only to a server with SMTPUTF8: a domain has an ASCII form. */
+function needsUtf8(address: string): boolean {
+  return /[^\x20-\x7e]/.test(address.slice(0, address.lastIndexOf('@')));
+}
+
+/**
+ * Asks the server over a connection of its own, because nodemailer sends such an address to any
+ * server, and what then happens depends on it. Rejects with the error of the connection.
+ */
+async function offersUtf8({
+  getSocket,
+  ...options
+}: Omit<ReturnType<typeof transportOptions>, 'pool'> & {
+  readonly getSocket: ReturnType<typeof dialled>;
+}): Promise<boolean> {
+  const { default: SmtpConnection } = await import('nodemailer/lib/smtp-connection');
+  let isOffered = false;
+  const listen = (_about: unknown, line: unknown): void => {
+    isOffered ||= /^250[ -]SMTPUTF8\s*$/im.test(String(line));
+  };
+  const silent = () => {};
+  const logger = { trace: silent, debug: listen, info: silent, warn: silent, error: silent };
+  return new Promise((resolve, reject) => {
+    getSocket(options, (error, socket) => {
+      if (!socket) return reject(error);
+      const server = new SmtpConnection({ ...options, ...socket, logger, transactionLog: true });
+      server.once('error', reject);
+      server.connect((failed) => {
+        if (failed) return reject(failed);
+        server.quit();
+        resolve(isOffered);
+      });
+    });
+  });
+}
+
+/** In the words of RFC 6531, section 3.5, for a server that does not know it. */
+function noUtf8(): MailFault {
+  return new MailFault('The mail server offers no SMTPUTF8', {
+    status: 553,
+    isPermanent: true,
+    step: 'recipient',
+    answer: '553 5.6.7 The mail server offers no SMTPUTF8',
+  });
+}
+
 /** The mail as nodemailer takes it. */
 function composed({ to, subject, text, messageId, html, headers, pictures = [] }: Mail) {
   return {
@@ -124,6 +193,8 @@ function composed({ to, subject, text, messageId, html, headers, pictures = [] }
     subject,
     text,
     messageId,
+    // A server that offers DSN (RFC 3461) then names the mail in its reports, and returns no content.
+    dsn: { id: messageId.slice(1, -1), return: 'headers' as const, notify: 'failure' as const },
     ...(html !== undefined && { html }),
     ...(headers && { headers: { ...headers } }),
     attachments: pictures.map(({ content, ...picture }) => ({
@@ -217,8 +288,17 @@ export class MailFault extends Error {
   }
 }
 
+/** Why an address gets no more mail, as a sentence for its project. */
+export function bounceReason(fault: MailFault): string {
+  const status = fault.enhancedStatus() ?? fault.status;
+  return status === '5.6.7'
+    ? 'The address has letters beyond ASCII before the @, and the mail server offers no SMTPUTF8 for them (5.6.7)'
+    : `The mail server reports that the address accepts no mail (${status})`;
+}
+
 /** Made from nodemailer's error. */
 function mailFaultOf(error: unknown, wasSent: boolean): MailFault {
+  if (error instanceof MailFault) return error;
   const { responseCode, code, command, response } = error as Readonly<Record<string, unknown>>;
   const status = typeof responseCode === 'number' ? responseCode : undefined;
   // The server's text may repeat the address and more; its number and nodemailer's code do not.

@@ -3,7 +3,7 @@
  * keys is in its discovery document, below that URL, or in the setting.
  */
 import { isIP } from 'node:net';
-import { shownUrl } from '../../../streams/platform/shown-url.ts';
+import { redactedUrl } from '../../../streams/platform/redacted-url.ts';
 import { BadSetting, isLoopback, type Kind } from './setting-kinds.ts';
 
 interface IssuerAddresses {
@@ -55,16 +55,16 @@ export const ciIssuers: Kind<readonly Issuer[]> = {
     }
     return issuers;
   },
-  shown: shownIssuers,
+  displayed: displayedIssuers,
 };
 
 /** An `@` belongs to a login only after an address's scheme; one item may hold half of it. */
-function shownIssuers(text: string): string {
+function displayedIssuers(text: string): string {
   const items = text.split(',').map((item) => item.trim());
   const isPlain = items.every((item) => /^[^@]*$|^[a-z0-9-]+=[a-z]+@[^@]*$/.test(item));
-  if (!isPlain && !text.includes('://')) return shownUrl(text);
-  const shown = isPlain ? text : text.replace(/(:\/\/).*@/s, '$1[redacted]@');
-  return shown.replaceAll(/[?#][^,]+/g, '?[redacted]');
+  if (!isPlain && !text.includes('://')) return redactedUrl(text);
+  const displayed = isPlain ? text : text.replace(/(:\/\/).*@/s, '$1[redacted]@');
+  return displayed.replaceAll(/[?#][^,]+/g, '?[redacted]');
 }
 
 function parseIssuer(item: string): Issuer {

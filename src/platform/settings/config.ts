@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import { closestName } from '../../../actors/platform/closest-name.ts';
-import { shownUrl } from '../../../streams/platform/shown-url.ts';
+import { redactedUrl } from '../../../streams/platform/redacted-url.ts';
 import { BadSetting, HIDDEN_PART, isLoopback } from './setting-kinds.ts';
 import { flagOf, namesOfOthers, type Setting, type Settings, settingsTable } from './settings.ts';
 
@@ -129,7 +129,7 @@ function readFlags(flags: readonly string[], given: GivenByName, problems: strin
 
 function unknownArgument(argument: string, flag: string, known: readonly string[]): string {
   if (!argument.startsWith('-')) {
-    return `${JSON.stringify(shownUrl(argument))} is not expected: settings are flags, such as --listen`;
+    return `${JSON.stringify(redactedUrl(argument))} is not expected: settings are flags, such as --listen`;
   }
   const closest = closestName(flag, known);
   const hint = closest ? `did you mean ${closest}? ` : '';
@@ -159,19 +159,19 @@ function parseAll(given: GivenByName, problems: string[]): Partial<Values> {
 
 /** If a part of the value may belong to a password, no part of it is quoted. */
 function whyBad({ secret, kind }: Setting<unknown>, text = '', error: BadSetting): string {
-  const shown = (kind.shown ?? shownUrl)(text);
-  const isWhole = !secret && shown === text;
+  const displayed = (kind.displayed ?? redactedUrl)(text);
+  const isWhole = !secret && displayed === text;
   const phrase = error.phrase((part) => (isWhole ? JSON.stringify(part) : HIDDEN_PART));
-  return `${secret ? 'its value' : JSON.stringify(shown)} ${phrase}`;
+  return `${secret ? 'its value' : JSON.stringify(displayed)} ${phrase}`;
 }
 
 function complete(values: ParsedValues, given: GivenByName): Settings {
   const demo = values.demo ?? values.natsUrl === null;
-  const asked = values.collect?.filter((source) => source !== 'none');
+  const requested = values.collect?.filter((source) => source !== 'none');
   return {
     ...values,
     demo,
-    collect: asked ?? (demo ? 'auto' : []),
+    collect: requested ?? (demo ? 'auto' : []),
     masterKeyFile: values.masterKeyFile ?? join(values.data, 'master.key'),
     masterKeyFileGiven: values.masterKeyFile !== null,
     metricsListenGiven: given.has('SVC_METRICS_LISTEN'),
@@ -229,7 +229,8 @@ function oversights(settings: Settings, given: GivenByName): string[] {
 }
 
 function signInConflicts(settings: Settings, as: (name: string) => string): string[] {
-  const { oidcIssuer, oidcClientId, oidcClientSecretFile, smtpFrom, smtpUrl } = settings;
+  const { oidcIssuer, oidcClientId, oidcClientSecretFile, oidcTrustEmail } = settings;
+  const { smtpFrom, smtpUrl } = settings;
   const problems: string[] = [];
   if (oidcIssuer !== null && oidcClientId === null) {
     problems.push(
@@ -243,10 +244,29 @@ function signInConflicts(settings: Settings, as: (name: string) => string): stri
     if (value === null || oidcIssuer !== null) continue;
     problems.push(`${as(name)} needs SVC_OIDC_ISSUER: the provider it belongs to`);
   }
+  if (oidcTrustEmail && oidcIssuer === null) {
+    problems.push(`${as('SVC_OIDC_TRUST_EMAIL')} needs SVC_OIDC_ISSUER: the provider to trust`);
+  }
+  if (oidcTrustEmail && oidcIssuer !== null && isSharedIssuer(oidcIssuer)) {
+    problems.push(
+      `${as('SVC_OIDC_TRUST_EMAIL')} is on for ${oidcIssuer}, where anybody can have an account with any address: use the issuer of your own tenant, or off`,
+    );
+  }
   if (smtpFrom !== null && smtpUrl === null) {
     problems.push(`${as('SVC_SMTP_FROM')} needs SVC_SMTP_URL: the server to send mail by`);
   }
   return problems;
+}
+
+/** Issuers of accounts from any tenant, and of Microsoft's personal accounts. */
+const SHARED_ISSUERS = [
+  /^https:\/\/accounts\.google\.com(\/|$)/,
+  /^https:\/\/appleid\.apple\.com(\/|$)/,
+  /^https:\/\/login\.microsoftonline\.com\/(common|organizations|consumers|9188040d-6c67-4c5b-b112-36a304b66dad)(\/|$)/i,
+];
+
+function isSharedIssuer(issuer: string): boolean {
+  return SHARED_ISSUERS.some((pattern) => pattern.test(issuer));
 }
 
 function natsConflicts(settings: Settings, as: (name: string) => string): string[] {

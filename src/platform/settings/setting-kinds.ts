@@ -15,8 +15,8 @@ export interface Kind<T> {
   readonly isSwitch?: boolean;
   /** Throws `BadSetting`. The text is trimmed and never empty. */
   readonly parse: (text: string) => T;
-  /** The text as a message may show it. Default: `shownUrl`. */
-  readonly shown?: (text: string) => string;
+  /** The text as a message may show it. Default: `redactedUrl`. */
+  readonly displayed?: (text: string) => string;
 }
 
 /**

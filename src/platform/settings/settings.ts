@@ -213,6 +213,9 @@ export const settingsTable = {
   oidcClientSecretFile: optional('SVC_OIDC_CLIENT_SECRET_FILE', path, {
     help: 'File with the client secret. Without it the service is a public client, with PKCE only.',
   }),
+  oidcTrustEmail: setting('SVC_OIDC_TRUST_EMAIL', onOff, 'off', {
+    help: 'on: an address without the claim email_verified counts as verified, as from Entra ID. Only for a provider whose addresses an administrator of yours assigns: whoever can choose an address there becomes the person with it.',
+  }),
   smtpFrom: optional('SVC_SMTP_FROM', sender, {
     defaultInWords: 'svc@ followed by the host of SVC_PUBLIC_URL',
     help: 'Sender address of mails from the service.',

@@ -59,8 +59,8 @@ export async function replayAlertRule(
   const spec = { ...validateRuleSpec(requestedSpec(request.spec)), enabled: true };
   checkVms(host, project, spec.vmNames);
   const vms = vmsOf(host, project, spec, request.vmNames);
-  const isShown = mayWrite(context, project);
-  const destinations = destinationsOf(host, project, spec, isShown);
+  const isDisplayed = mayWrite(context, project);
+  const destinations = destinationsOf(host, project, spec, isDisplayed);
   const view = host.view(project);
   const toMs = clock.now();
   const period = { fromMs: toMs - historySeconds * 1000, toMs };
@@ -73,13 +73,13 @@ export async function replayAlertRule(
       destinations,
       ...period,
       retainedFromMs: toMs - RETENTION_MS,
-      ...(isShown && { publicUrl: publicUrl() }),
+      ...(isDisplayed && { publicUrl: publicUrl() }),
     },
     context.signal,
   );
   // Checked again, because access may have ended while the history was read.
   within(context, project);
-  const show = isShown ? (one: ReplayedNotification) => confidential(view, one) : () => ({});
+  const show = isDisplayed ? (one: ReplayedNotification) => confidential(view, one) : () => ({});
   return {
     ...replayMessage(view, replay, show),
     startTimeUnix: unixSeconds(period.fromMs),
@@ -131,7 +131,7 @@ function destinationsOf(
   host: Host,
   project: string,
   { destinationNames }: AlertRuleSpec,
-  isShown: boolean,
+  isDisplayed: boolean,
 ): ReplayedDestination[] {
   const view = host.view(project);
   const prefix = nameOf(project, 'destinations', '');
@@ -139,7 +139,7 @@ function destinationsOf(
     const id = name.startsWith(prefix) ? name.slice(prefix.length) : undefined;
     const row = id === undefined ? undefined : view.instance('destination', id);
     if (row) return destinationOf(host, view, row);
-    if (isShown || id === undefined) {
+    if (isDisplayed || id === undefined) {
       const message = `There is no destination ${name.slice(0, 200)} in the project`;
       throw invalidField('spec.destinationNames', message);
     }

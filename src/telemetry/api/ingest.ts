@@ -19,7 +19,7 @@ import {
 import type { CredentialPrincipal } from '../../platform/access/principal.ts';
 import { credentialOf, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { nameOf, parseProjectName } from '../../platform/api/resource-name.ts';
-import { heldSlotOf } from '../../platform/api/slots.ts';
+import { slotOf } from '../../platform/api/slots.ts';
 import {
   SCHEMA_VERSION_HEADER,
   schemaVersion,
@@ -56,7 +56,7 @@ export function ingestService({
       if (writesAnywhere(sender)) {
         if (!projectExists(host, project)) throw noProject(project);
         // Only the message names the project whose rate its bytes count against.
-        takeBodyBytes(ingestRates, project, heldSlotOf(context.values)?.bodyBytes ?? 0);
+        takeBodyBytes(ingestRates, project, slotOf(context.values)?.bodyBytes ?? 0);
       }
       checkText('batchId', request.batchId, BATCH_ID_LENGTH_MAX);
       const version = schemaVersion(context.requestHeader.get(SCHEMA_VERSION_HEADER));

@@ -184,8 +184,8 @@ class RowReader {
     const { project } = this.#options;
     const id = vmIdOf(project, name, `rows[${this.#read.index}].vmName`);
     if (id !== undefined) return id;
-    const shown = JSON.stringify(oneLine(name, SHOWN_MAX));
-    const message = `vmName is ${shown}. Send a name like projects/${project}/vms/ID, or only the ID.`;
+    const displayed = JSON.stringify(oneLine(name, SHOWN_MAX));
+    const message = `vmName is ${displayed}. Send a name like projects/${project}/vms/ID, or only the ID.`;
     this.#refuse({ series: '', reason: 'BAD_VM_NAME', field: 'vmName', message });
     return undefined;
   }
@@ -258,8 +258,8 @@ class RowReader {
   ): void {
     const field = `values[${at}]${part === undefined ? '' : `.${part}`}`;
     // An empty name would mean that the row is rejected.
-    const shown = oneLine(series, SHOWN_MAX) || field;
-    this.#refuse({ series: shown, reason, field, ...(message !== undefined && { message }) });
+    const displayed = oneLine(series, SHOWN_MAX) || field;
+    this.#refuse({ series: displayed, reason, field, ...(message !== undefined && { message }) });
   }
 
   #refuseField(field: string, message: string, isRow = false): void {

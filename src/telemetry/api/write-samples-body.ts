@@ -214,8 +214,8 @@ function jsonParts(json: JsonValue, index: number, isSound: boolean): ReadRow | 
       partial.refuse(name, `${name} is not UTF-8.`);
     } else if (field.enum && isUnknownName(field.enum, part)) {
       const known = field.enum.values.filter(({ number }) => number !== 0).map((one) => one.name);
-      const shown = oneLine(String(part), DETAIL_MAX);
-      partial.refuse(name, `${name} is "${shown}". Send one of ${known.join(', ')}.`);
+      const displayed = oneLine(String(part), DETAIL_MAX);
+      partial.refuse(name, `${name} is "${displayed}". Send one of ${known.join(', ')}.`);
     } else {
       partial.field(
         name,

@@ -69,18 +69,20 @@ export async function rulesData(request: AlertsRequest): Promise<object> {
   if (!['', 'alert', 'record'].includes(type)) {
     throw new PromqlError('bad_data', `not supported value ${JSON.stringify(type)}`);
   }
-  const isAsked = (parameter: string, name: string): boolean => {
-    const asked = parameters.all(parameter);
-    return asked.length === 0 || asked.includes(name);
+  const isRequested = (parameter: string, name: string): boolean => {
+    const requested = parameters.all(parameter);
+    return requested.length === 0 || requested.includes(name);
   };
-  const isGroupAsked =
-    type !== 'record' && isAsked('rule_group[]', group.name) && isAsked('file[]', group.file);
-  const all = isGroupAsked ? await alerting.rules(project) : [];
-  const rules = all.filter(({ displayName }) => isAsked('rule_name[]', displayName));
+  const isGroupRequested =
+    type !== 'record' &&
+    isRequested('rule_group[]', group.name) &&
+    isRequested('file[]', group.file);
+  const all = isGroupRequested ? await alerting.rules(project) : [];
+  const rules = all.filter(({ displayName }) => isRequested('rule_name[]', displayName));
   if (rules.length === 0) return { groups: [] };
   const evaluated = { evaluationTime: 0, lastEvaluation: new Date(request.nowMs).toISOString() };
   const withAlerts = parameters.get('exclude_alerts') !== 'true';
-  const shown = rules.map((rule) => ({
+  const displayed = rules.map((rule) => ({
     state: stateOf(rule.alerts),
     name: rule.displayName,
     query: rule.expression,
@@ -95,7 +97,7 @@ export async function rulesData(request: AlertsRequest): Promise<object> {
     type: 'alerting',
   }));
   return {
-    groups: [{ ...group, rules: shown, interval: INTERVAL_SECONDS, limit: 0, ...evaluated }],
+    groups: [{ ...group, rules: displayed, interval: INTERVAL_SECONDS, limit: 0, ...evaluated }],
   };
 }
 

@@ -111,11 +111,11 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
       // Its body has arrived: while it waits, its memory is bounded along with the other waiting
       // requests.
       reader.release();
-      const place = await reader.takeSlot(requestBytesOf(request));
+      const slot = await reader.takeSlot(requestBytesOf(request));
       try {
         return await answered(request, reply, reader);
       } finally {
-        place.release();
+        slot.release();
       }
     },
   });
@@ -476,8 +476,8 @@ function metadataOf(
   names: readonly string[],
   { limit, metric }: MetadataLimits,
 ): Record<string, readonly Metadata[]> {
-  const asked = metric === '' ? names : names.filter((name) => name === metric);
-  const kept = limit < 0 ? asked : asked.slice(0, limit);
+  const requested = metric === '' ? names : names.filter((name) => name === metric);
+  const kept = limit < 0 ? requested : requested.slice(0, limit);
   return Object.fromEntries(kept.map((name) => [name, [entryOf(name)]]));
 }
 

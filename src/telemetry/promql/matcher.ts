@@ -209,7 +209,7 @@ function compileOrRefuse(pattern: string): RE2JS {
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error;
     // Removes the flag that the library adds, and restores the argument that it omits.
-    const shown = error.message.replace('`(?s)', '`');
-    throw new RegexpError(shown.endsWith('`') ? shown : `${shown}: \`\``);
+    const displayed = error.message.replace('`(?s)', '`');
+    throw new RegexpError(displayed.endsWith('`') ? displayed : `${displayed}: \`\``);
   }
 }

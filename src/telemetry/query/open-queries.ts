@@ -6,16 +6,13 @@
 import { promqlLookbackSeconds } from '../../../actors/identity/members.ts';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import { vmDirectoryOf } from '../../../actors/vms/vm-directory.ts';
-import type { History } from '../../../sqlite/telemetry/history/store/store.ts';
 import {
   type ThreadEnd,
   threadEntry,
 } from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
-import type { Clock } from '../../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
-import type { Closers } from '../../platform/closers.ts';
-import type { Log } from '../../platform/log.ts';
 import type { Metrics } from '../../platform/metrics.ts';
+import type { RoomBase, Storage } from '../../platform/room-base.ts';
 import {
   createIncidentRecomputations,
   type IncidentRecomputations,
@@ -30,17 +27,13 @@ import { LIST_HEAP_BYTES_MAX, LIST_THREADS } from './threads/limits.ts';
 import { QueryThreads } from './threads/query-threads.ts';
 import { createVmQueries, type VmQueries } from './vm/vm-queries.ts';
 
-export interface QueriesOptions {
+export interface QueriesParts {
+  readonly base: Pick<RoomBase, 'clock' | 'log' | 'metrics' | 'closers'>;
+  /** History, and the projection's file, from which the threads read VM records. */
+  readonly storage: Pick<Storage, 'history' | 'controlPath'>;
   readonly host: Pick<Host, 'view' | 'onApplied'>;
-  readonly history: Pick<History, 'share'>;
-  /** File of the projection, from which the threads read VM records. */
-  readonly controlPath: string;
-  readonly clock: Clock;
   /** See `PromqlQueriesDeps`. */
   readonly pendingAlerts: PromqlQueriesDeps['pendingAlerts'];
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly closers: Closers;
 }
 
 /** The parts that answer queries; each has its own queue, limits and errors. */
@@ -64,9 +57,10 @@ const LIST_THREAD = threadEntry(import.meta.url, 'list-thread');
 const START_AFTER_MS = 500;
 
 /** One thread starts soon, the others with the first query that needs them; `closers` ends them. */
-export function openQueries(options: QueriesOptions): Queries {
-  const { host, history, controlPath, clock, log, closers } = options;
-  const failures = options.metrics.counter(
+export function openQueries({ base, storage, host, pendingAlerts }: QueriesParts): Queries {
+  const { clock, log, metrics, closers } = base;
+  const { history, controlPath } = storage;
+  const failures = metrics.counter(
     'svc_query_part_failures_total',
     'Metrics and VMs that failed in a query whose other parts succeeded',
   );
@@ -89,7 +83,7 @@ export function openQueries(options: QueriesOptions): Queries {
   closers.add('list threads', () => listThreads.close());
   const cancel = clock.wakeAfter(START_AFTER_MS, () => threads.start());
   closers.add('start of query threads', () => cancel());
-  countThreads({ query: threads, list: listThreads }, options.metrics);
+  countThreads({ query: threads, list: listThreads }, metrics);
   const vmDirectory = vmDirectoryOf(host);
   const stale = new StaleDatacenters(host);
   closers.add('stale data centers', () => stale.close());
@@ -98,7 +92,7 @@ export function openQueries(options: QueriesOptions): Queries {
       threads,
       clock,
       log,
-      pendingAlerts: options.pendingAlerts,
+      pendingAlerts,
       recordsRevision: (project) => vmDirectory.revision(project),
       staleDatacenters: () => stale.names(),
       lookbackMs: (project) => promqlLookbackSeconds(host.view(project), project) * 1_000,
@@ -130,11 +124,11 @@ const DATACENTERS_MAX = 1000;
 
 /** The data centers that are stale now, recounted when a commit may have changed them. */
 class StaleDatacenters {
-  readonly #host: QueriesOptions['host'];
+  readonly #host: QueriesParts['host'];
   readonly #undo: () => void;
   #names: readonly string[] | undefined;
 
-  constructor(host: QueriesOptions['host']) {
+  constructor(host: QueriesParts['host']) {
     this.#host = host;
     this.#undo = host.onApplied(({ commit }) => {
       if (commit.project === SYSTEM_PROJECT) this.#names = undefined;

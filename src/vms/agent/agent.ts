@@ -51,14 +51,6 @@ export interface AgentOptions {
   readonly bounds?: Pick<RowBufferOptions, 'bytesMax' | 'ageMsMax'>;
 }
 
-export interface RunningAgent {
-  status(): AgentStatus;
-  /** Rejects if the disk fails and the agent cannot continue. */
-  readonly ended: Promise<void>;
-  /** Stops reading, keeps unsent rows, and resolves when nothing runs. Repeatable. */
-  stop(): Promise<void>;
-}
-
 /** Folder of unsent rows, in the agent's folder. */
 export function bufferFolder(folder: string): string {
   return join(folder, 'buffer');
@@ -70,7 +62,7 @@ function vmIdOf({ vmName }: Pick<StoredEnrolment, 'vmName'>): string {
 }
 
 /** Starts at once. Throws `EnrolmentUnusable`, and the errors of opening the buffer. */
-export function startAgent(options: AgentOptions): RunningAgent {
+export function startAgent(options: AgentOptions): Agent {
   const agent = new Agent(options);
   agent.start();
   return agent;
@@ -83,7 +75,8 @@ const EXPIRY_WARNING_MS = 14 * 86_400_000;
 
 type Counts = { -readonly [K in 'observedRows' | 'sentRows' | 'droppedRows']: number };
 
-class Agent implements RunningAgent {
+/** A running agent; `startAgent` makes one. */
+export class Agent {
   readonly #options: AgentOptions;
   readonly #buffer: RowBuffer;
   readonly #shipper: Shipper;
@@ -128,6 +121,7 @@ class Agent implements RunningAgent {
     });
   }
 
+  /** Rejects if the disk fails and the agent cannot continue. */
   get ended(): Promise<void> {
     return this.#ended;
   }
@@ -149,6 +143,7 @@ class Agent implements RunningAgent {
     });
   }
 
+  /** Stops reading, keeps unsent rows, and resolves when nothing runs. Repeatable. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;

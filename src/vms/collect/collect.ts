@@ -76,16 +76,6 @@ export interface CollectStatus {
   readonly faults: readonly string[];
 }
 
-export interface RunningCollect {
-  status(): CollectStatus;
-  /** Reads the mapping's file now. */
-  reload(): void;
-  /** Rejects if the disk fails and it cannot continue. */
-  readonly ended: Promise<void>;
-  /** Stops reading, keeps unsent rows. Repeatable. */
-  stop(): Promise<void>;
-}
-
 /** Maximum unmatched domains that the status names; the count includes all. */
 const UNMATCHED_SHOWN = 1_000;
 /** Maximum age of the status file while it runs, ms. */
@@ -106,7 +96,7 @@ function placementsPath(folder: string): string {
 /**
  * Starts at once. Throws `EnrolmentUnusable`, `UnusableMapping`, and the errors of the file system.
  */
-export function startCollect(options: CollectOptions): RunningCollect {
+export function startCollect(options: CollectOptions): FleetCollect {
   readEnrolment(options.folder, undefined, 'collect');
   return new FleetCollect(options);
 }
@@ -123,7 +113,8 @@ interface Sent {
   fault?: string;
 }
 
-class FleetCollect implements RunningCollect {
+/** A running collection of a fleet; `startCollect` makes one. */
+export class FleetCollect {
   readonly #options: CollectOptions;
   readonly #fleet: Fleet;
   readonly #mapping: MappingWatch;
@@ -179,14 +170,17 @@ class FleetCollect implements RunningCollect {
     this.#keepStatus();
   }
 
+  /** Rejects if the disk fails and it cannot continue. */
   get ended(): Promise<void> {
     return this.#failed.promise;
   }
 
+  /** Reads the mapping's file now. */
   reload(): void {
     this.#mapping.reload();
   }
 
+  /** Stops reading, keeps unsent rows. Repeatable. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;

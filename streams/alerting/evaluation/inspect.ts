@@ -6,7 +6,8 @@
 import { type Condition, conditionOf } from '../../../machines/alerting/alert-instance.ts';
 import { type ObservedEvent, pathEndOf } from '../../../machines/alerting/alert-instance-path.ts';
 import { GAP_TOLERANCE_MS, type InstanceKey } from '../../telemetry/entry.ts';
-import { eventsOf, type Instance, isAgeBuffer, keyOf } from './instance.ts';
+import { type Instance, isAgeBuffer, keyOf } from './instance.ts';
+import { eventsOf } from './run-events.ts';
 import type { EvaluationState, WatchedVm } from './state.ts';
 
 /** State of an instance, as named in the API. A retired instance has no live state. */

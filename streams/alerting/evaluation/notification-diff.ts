@@ -23,7 +23,6 @@ import {
 } from '../../telemetry/entry.ts';
 import {
   concludeEntry,
-  forgetRecorded,
   type Instance,
   isAgeBuffer,
   isHealthChanged,
@@ -32,9 +31,9 @@ import {
   openIncident,
   type Reported,
   type ReportedIncident,
-  runBefore,
   type TimelineEvent,
 } from './instance.ts';
+import { forgetRecorded, runBefore } from './run-events.ts';
 import { settledThrough } from './series-buffer.ts';
 import type { EvaluationCounters, EvaluationState } from './state.ts';
 import { BREACH, isBreach, isGood } from './timeline.ts';

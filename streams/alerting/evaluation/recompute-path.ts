@@ -13,7 +13,8 @@ import {
   pathOf,
 } from '../../../machines/alerting/alert-instance-path.ts';
 import { type Edge, GAP_TOLERANCE_MS, type ObservedValue } from '../../telemetry/entry.ts';
-import { eventsOf, type Instance, isAgeBuffer, pastEvents } from './instance.ts';
+import { type Instance, isAgeBuffer } from './instance.ts';
+import { eventsOf, pastEvents } from './run-events.ts';
 import type { EvaluationState } from './state.ts';
 import { evaluateStored, type StoredSamples } from './stored-samples.ts';
 

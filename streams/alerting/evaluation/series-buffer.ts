@@ -26,14 +26,12 @@ import {
   observedIn,
   openIncident,
   passDecided,
-  rememberFiring,
-  rememberRun,
-  rememberSilence,
   type SeriesBuffer,
   type Stretch,
   type TimelineEvent,
   takeOver,
 } from './instance.ts';
+import { rememberFiring, rememberRun, rememberSilence } from './run-events.ts';
 import {
   arrive,
   BREACH,

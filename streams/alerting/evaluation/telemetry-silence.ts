@@ -22,12 +22,12 @@ import {
   passDecided,
   type ReportedIncident,
   type RuleInForce,
-  runBefore,
   type SeriesBuffer,
   type Stretch,
 } from './instance.ts';
 import { nextAt, reconcile, remember } from './notification-diff.ts';
 import { bufferKey, bufferOf } from './observe-batch.ts';
+import { runBefore } from './run-events.ts';
 import { firedByAge, followFromBase, place } from './series-buffer.ts';
 import {
   type EvaluationState,

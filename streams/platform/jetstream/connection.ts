@@ -19,7 +19,7 @@ import {
 } from '@nats-io/transport-node';
 import type { Clock } from '../clock.ts';
 import { Sleep } from '../pause.ts';
-import { shownUrl } from '../shown-url.ts';
+import { redactedUrl } from '../redacted-url.ts';
 import { type StreamHealth, StreamMisconfigured, StreamUnavailable } from '../stream.ts';
 
 export interface JetStreamConnectionOptions {
@@ -328,7 +328,9 @@ export type NatsRefusal = 'login' | 'serverCertificate' | 'clientCertificate' | 
 export class NatsRefused extends Error {
   readonly reason: NatsRefusal;
   constructor(reason: NatsRefusal, servers: string, cause: unknown) {
-    super(`NATS at ${shownUrl(servers)} refuses the connection (${messageOf(cause)})`, { cause });
+    super(`NATS at ${redactedUrl(servers)} refuses the connection (${messageOf(cause)})`, {
+      cause,
+    });
     this.name = 'NatsRefused';
     this.reason = reason;
   }
@@ -337,7 +339,7 @@ export class NatsRefused extends Error {
 function connectFailure(error: unknown, servers: string): Error {
   const reason = refusalOf(error);
   if (reason !== undefined) return new NatsRefused(reason, servers, error);
-  const message = `Cannot connect to ${shownUrl(servers)}: ${messageOf(error)}`;
+  const message = `Cannot connect to ${redactedUrl(servers)}: ${messageOf(error)}`;
   return new StreamUnavailable(message, 'refused', { cause: error });
 }
 

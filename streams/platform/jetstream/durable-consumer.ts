@@ -97,11 +97,11 @@ class JetStreamConsumer implements Consumer {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Delivery, void, void> {
     const consumer = this.#connection.js.consumers.getConsumerFromInfo(this.#info);
-    const asked = { ...PULL, max_messages: this.#spec.batch ?? 1 };
+    const requested = { ...PULL, max_messages: this.#spec.batch ?? 1 };
     try {
       while (!this.#closed) {
         try {
-          const pull = await consumer.fetch(asked);
+          const pull = await consumer.fetch(requested);
           this.#interrupt = () => void pull.close();
           // Closed during the request for the pull: nothing else would end it before it expires.
           if (this.#closed) this.#interrupt();

@@ -80,15 +80,12 @@ const CODES = {
  * `StreamMisconfigured` for one that is too old or lacks JetStream.
  */
 export async function openJetStream(options: JetStreamOptions): Promise<JetStream> {
-  return new JetStreamStream(await JetStreamConnection.open(options), options);
+  return new JetStream(await JetStreamConnection.open(options), options);
 }
 
-/** The port, plus operations for the operator. */
-export interface JetStream extends Stream {
-  readonly copies: StreamCopies;
-}
-
-class JetStreamStream implements JetStream {
+/** Streams on NATS JetStream; `openJetStream` makes one. */
+export class JetStream implements Stream {
+  /** For the operator. */
   readonly copies: StreamCopies;
   readonly #connection: JetStreamConnection;
   readonly #random: Random;

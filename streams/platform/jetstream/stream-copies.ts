@@ -40,17 +40,17 @@ export interface StreamDescription {
 /** The streams of a connection's account, and the number of their copies. */
 export class StreamCopies {
   readonly #connection: JetStreamConnection;
-  readonly #asked: Copies | undefined;
+  readonly #requested: Copies | undefined;
 
   /** @param asked number from the settings; undefined: 3 if the server is in a cluster, else 1 */
-  constructor(connection: JetStreamConnection, asked?: Copies) {
+  constructor(connection: JetStreamConnection, requested?: Copies) {
     this.#connection = connection;
-    this.#asked = asked;
+    this.#requested = requested;
   }
 
   /** Copies that a new stream gets now. */
   get wanted(): Copies {
-    return this.#asked ?? (this.#connection.nats.info?.cluster === undefined ? 1 : 3);
+    return this.#requested ?? (this.#connection.nats.info?.cluster === undefined ? 1 : 3);
   }
 
   /** All streams of the account, by name. Throws `StreamUnavailable`. */

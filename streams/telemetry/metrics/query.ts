@@ -81,7 +81,7 @@ export interface MetricQuery {
 
 /**
  * Start of the columns for a query, such that its first step is complete and its first rate has the
- * observation before it. Pass it as `fromMs` to `HistoryReader.read`.
+ * observation before it. Pass it as `fromMs` to `History.read`.
  */
 export function readFromMs({ startMs, stepMs }: Pick<MetricQuery, 'startMs' | 'stepMs'>): number {
   return startMs - stepMs - GAP_TOLERANCE_MS;

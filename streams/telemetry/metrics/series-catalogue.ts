@@ -18,6 +18,13 @@ export interface SeriesDescriptor {
   readonly rowField?: 'vcpus' | 'state' | 'observedUnixMs';
 }
 
+/**
+ * Largest magnitude of a reading in the series catalogue. Sources count in at most 64 bits, so a
+ * larger number is an error of the sender, and the sum of two might not be finite. Other series may
+ * have any finite value.
+ */
+export const READING_MAX = 2 ** 64;
+
 const rows: readonly SeriesDescriptor[] = [
   counter(
     'svc_vm_cpu_seconds_total',

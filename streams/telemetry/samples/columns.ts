@@ -30,23 +30,6 @@ export interface VmColumns {
   readonly conflicts: number;
 }
 
-/** History as its readers see it; the implementation runs reads in worker threads. */
-export interface HistoryReader {
-  /**
-   * Rows observed in [fromMs, toMs], both inclusive, each exactly once; no rows for an unknown VM.
-   */
-  read(request: {
-    readonly project: string;
-    readonly vm: string;
-    readonly fromMs: number;
-    readonly toMs: number;
-    /** Requested series names (the part before the labels); absent = all. */
-    readonly names?: readonly string[];
-    /** Cancels the read, which then rejects with the signal's reason. */
-    readonly signal?: AbortSignal;
-  }): Promise<VmColumns>;
-}
-
 /** A row that reports the VM's state; a source inside the guest reports none. */
 export interface StatedRow {
   /** Unix ms. */

@@ -104,14 +104,14 @@ t.test(
   async (t) => {
     const world = await start(t);
     const browser = new Browser(world);
-    const asked = await browser.get(INCIDENT);
-    t.equal(asked.status, 303);
-    t.equal(asked.headers.get('cache-control'), 'no-store');
+    const requested = await browser.get(INCIDENT);
+    t.equal(requested.status, 303);
+    t.equal(requested.headers.get('cache-control'), 'no-store');
     t.equal(
-      asked.location,
+      requested.location,
       `${world.origin}/auth/sign-in?${new URLSearchParams({ return: INCIDENT })}`,
     );
-    const signInPage = await browser.get(pathOf(asked.location));
+    const signInPage = await browser.get(pathOf(requested.location));
     const linkPage = await browser.get(found(signInPage.text, /href="(\/auth\/link[^"]*)"/));
     const back = found(linkPage.text, RETURN_FIELD);
     t.equal(back, INCIDENT);
@@ -163,8 +163,8 @@ t.test(
       t.equal((await browser.post('/auth/link', { token, return: target })).status, 400, target);
       const query = new URLSearchParams({ return: target });
       t.equal((await browser.get(`/auth/link?${query}`)).status, 400);
-      const asked = { email: 'ada@example.com', return: target };
-      t.not((await browser.post('/auth/email', asked)).status, 202);
+      const requested = { email: 'ada@example.com', return: target };
+      t.not((await browser.post('/auth/email', requested)).status, 202);
     }
     const answer = await browser.post('/auth/link', { token });
     t.equal(answer.location, `${world.origin}/`, 'the start page if there is no path');

@@ -114,16 +114,16 @@ t.test(
     const started = { agent: 'agent run', collector: 'collect run', service: 'serve' };
     for (const kind of kinds) {
       const folder = dataFolder(t);
-      const shown = await runToEnd([...commands[kind], '--dry-run']);
-      t.equal(shown.code, 0, shown.text);
-      t.match(shown.stdout, new RegExp(`^ExecStart=.*svc\\.js ${started[kind]}$`, 'm'));
+      const displayed = await runToEnd([...commands[kind], '--dry-run']);
+      t.equal(displayed.code, 0, displayed.text);
+      t.match(displayed.stdout, new RegExp(`^ExecStart=.*svc\\.js ${started[kind]}$`, 'm'));
       const written = await runToEnd([...commands[kind], '--unit-folder', folder]);
       if (isHidden) t.match(written, { code: 1, text: /sandbox hides/ });
       else {
         t.equal(written.code, 0, written.text);
         t.equal(
           readFileSync(join(folder, units[kind].name), 'utf8'),
-          `${shown.stdout.trimEnd()}\n`,
+          `${displayed.stdout.trimEnd()}\n`,
         );
       }
       const nowhere = await runToEnd([...commands[kind], '--unit-folder', join(folder, 'none')]);

@@ -34,8 +34,8 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
     const path = () => new URL(page.url()).pathname;
 
     await t.test('the banner shows the link, once on a terminal', async (t) => {
-      t.equal(service.shown().split(signInUrl).length, 2);
-      t.match(service.shown(), /dashboard and API on http:\/\/127\.0\.0\.1:\d+/);
+      t.equal(service.displayed().split(signInUrl).length, 2);
+      t.match(service.displayed(), /dashboard and API on http:\/\/127\.0\.0\.1:\d+/);
     });
 
     await t.test('the link and the button lead to the only project', async (t) => {
@@ -136,10 +136,10 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
       const other = await chromium.visitor(origin);
       const address = origin.replace('127.0.0.1', 'localhost');
       await other.page.goto(`${address}/projects/demo/incidents/01K?step=3`);
-      const asked = new URL(other.page.url());
-      t.equal(asked.origin, origin);
-      t.equal(asked.pathname, '/auth/sign-in');
-      t.equal(asked.searchParams.get('return'), '/projects/demo/incidents/01K?step=3');
+      const requested = new URL(other.page.url());
+      t.equal(requested.origin, origin);
+      t.equal(requested.pathname, '/auth/sign-in');
+      t.equal(requested.searchParams.get('return'), '/projects/demo/incidents/01K?step=3');
       t.same(
         other.problems.filter((problem) => !problem.startsWith('asked another origin')),
         [],

@@ -23,9 +23,9 @@ async function startTryOutIssuer(t: Test): Promise<string> {
     platform.kill();
     await exited;
   });
-  let shown = '';
-  platform.stdout.on('data', (chunk) => (shown += chunk));
-  return until('the platform', () => /github@(http:\S+)/.exec(shown)?.[1]);
+  let displayed = '';
+  platform.stdout.on('data', (chunk) => (displayed += chunk));
+  return until('the platform', () => /github@(http:\S+)/.exec(displayed)?.[1]);
 }
 
 t.test(
@@ -47,15 +47,15 @@ t.test(
     const folder = dirname(world.data);
     const file = join(folder, 'try.sh');
     writeFileSync(file, `set -euo pipefail; cd '${folder}'\n${code}`);
-    const shown = (pattern: RegExp) => (screen: string) => pattern.exec(screen)?.[1] ?? '';
+    const displayed = (pattern: RegExp) => (screen: string) => pattern.exec(screen)?.[1] ?? '';
     const { code: exit, stdout } = await world.run(
       ['script', '-qefc', `bash --norc '${file}'`, '/dev/null'],
       {
         terminal: [
           /Setup id: /,
-          shown(/^setup id +(\w+)/m),
+          displayed(/^setup id +(\w+)/m),
           /Code: /,
-          shown(/^code +(svc_pair_\w+)/m),
+          displayed(/^code +(svc_pair_\w+)/m),
           /Type "yes": /,
           'yes',
         ],

@@ -83,8 +83,8 @@ t.test('promtool 3.5.3 reads a project', needs('promtool 3.5.3'), async (t) => {
 
   await t.test('a wrong key, a missing key and another project are reported', async (t) => {
     const wrong = httpConfig(folder, 'wrong.yml', `${demo.apiKey}x`);
-    const asked = ['query', 'instant', `--http.config.file=${wrong}`, base, CPU];
-    t.match(await run(asked), { code: 1, text: /401.*MALFORMED_CREDENTIAL/ });
+    const requested = ['query', 'instant', `--http.config.file=${wrong}`, base, CPU];
+    t.match(await run(requested), { code: 1, text: /401.*MALFORMED_CREDENTIAL/ });
     t.match(await run(['query', 'instant', base, CPU]), {
       code: 1,
       text: /401.*MISSING_CREDENTIAL/,

@@ -64,9 +64,9 @@ const CONDITION = / (== 0|> 90)$/;
 
 /** The guide's queries find the demo's VM, or the part of a condition's vector that remains. */
 async function findsTheVm(t: Test, program: Program, query: string, id: string): Promise<void> {
-  const found = async (asked: string) => {
-    const { status, body } = await ask(program, 'query', { query: asked });
-    t.match({ status, body }, { status: 200, body: { status: 'success' } }, asked);
+  const found = async (requested: string) => {
+    const { status, body } = await ask(program, 'query', { query: requested });
+    t.match({ status, body }, { status: 200, body: { status: 'success' } }, requested);
     return (body as Found).data.result.map(({ metric, value }) => ({ metric, value: value[1] }));
   };
   const all = await found(query.replace(CONDITION, ''));

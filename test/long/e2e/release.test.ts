@@ -219,7 +219,7 @@ svc install`);
     await t.test('a collector sends its readings, and loads a new mapping', slow, async (t) => {
       await run(`printf 'source test:///default\\nname * project shop\\n' >/etc/svc-collect.map
 export NODE_EXTRA_CA_CERTS=/etc/ssl/svc.pem
-key=$(svc admin collector-key create --datacenter DC-1 --project shop 2>/dev/null | tail -n 1)
+key=$(svc admin collector-key create --datacenter DC-1 --project shop 2>/dev/null)
 echo "$key" | svc collect enrol --endpoint https://127.0.0.1:8443
 mkdir /etc/systemd/system/svc-collect.service.d
 printf '[Service]\\nEnvironment=NODE_EXTRA_CA_CERTS=/etc/ssl/svc.pem\\n' >/etc/systemd/system/svc-collect.service.d/ca.conf

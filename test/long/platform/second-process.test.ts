@@ -22,13 +22,13 @@ import { componentPath, needs } from '../../support/components.ts';
 import { startNatsServer } from '../../support/nats-server.ts';
 import { type Demo, dataFolder, until } from '../../support/program.ts';
 
-interface Asked {
+interface Requested {
   readonly folder: string;
   readonly url: string;
   readonly more?: Readonly<Record<string, string>>;
 }
 
-async function start(t: Test, { folder, url, more = {} }: Asked) {
+async function start(t: Test, { folder, url, more = {} }: Requested) {
   const { settings } = loadConfig([], {
     SVC_DATA: folder,
     SVC_LISTEN: '127.0.0.1:0',
@@ -53,8 +53,8 @@ function demoOf(folder: string): Demo {
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : nothing;
 }
 
-async function refusalOf(t: Test, asked: Asked): Promise<Error> {
-  const error: unknown = await start(t, asked).then(
+async function refusalOf(t: Test, requested: Requested): Promise<Error> {
+  const error: unknown = await start(t, requested).then(
     () => new Error('it started'),
     (refused) => refused,
   );

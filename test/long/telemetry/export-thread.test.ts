@@ -59,11 +59,11 @@ t.test(
     await put('other', 'quick');
     t.equal(await ask('other'), 'quick', 'the thread runs');
     const gone = [new AbortController(), new AbortController(), new AbortController()];
-    const asked = gone.map(({ signal }) => t.rejects(ask('demo', signal), /gone/));
+    const requested = gone.map(({ signal }) => t.rejects(ask('demo', signal), /gone/));
     await settle();
     const others = ask('other');
     for (const one of gone) one.abort(new Error('gone'));
-    await Promise.all(asked);
+    await Promise.all(requested);
     t.equal(await others, 'quick');
   },
 );
@@ -73,10 +73,10 @@ t.test('a thread that does not cancel an export is replaced', async (t) => {
   await put('demo', 'stubborn');
   await put('other', 'quick');
   const gone = new AbortController();
-  const asked = t.rejects(ask('demo', gone.signal), /gone/);
+  const requested = t.rejects(ask('demo', gone.signal), /gone/);
   await settle();
   gone.abort(new Error('gone'));
-  await asked;
+  await requested;
   const others = ask('other');
   await settle();
   const startMs = performance.now();
@@ -98,10 +98,10 @@ t.test('projects take turns: a project with many exports does not go first', asy
   const record = async (project: string) => {
     order.push(await ask(project));
   };
-  const asked = [...Array.from({ length: 6 }, () => record('demo')), record('other')];
+  const requested = [...Array.from({ length: 6 }, () => record('demo')), record('other')];
   await settle();
   gone.abort(new Error('gone'));
-  await Promise.all([...first, ...asked]);
+  await Promise.all([...first, ...requested]);
   // Each of the two threads may have begun with the project that has many.
   t.ok(order.indexOf('one') <= 2, order.join());
 });

@@ -137,8 +137,8 @@ t.test('a running service answers for its folder, and its history stays readable
   const after = await history('check', folder, '--json');
   t.match(after, { code: 1, text: /^No service is running on/ });
   const again = await startProgram(t, folder, settings);
-  const asked = await history('stats', folder);
-  t.notMatch(asked.text, 'No service runs', 'the next start replaces it');
+  const requested = await history('stats', folder);
+  t.notMatch(requested.text, 'No service runs', 'the next start replaces it');
   t.equal(await again.stop(), 0);
   t.notOk(existsSync(socket));
 });

@@ -5,7 +5,7 @@
  */
 
 import t from 'tap';
-import { SamplePipeline } from '../../../actors/alerting/evaluator/evaluator.ts';
+import { SamplePipeline } from '../../../actors/alerting/evaluator/sample-pipeline.ts';
 import { PROJECT_LIMITS } from '../../../actors/platform/project-limits.ts';
 import { createIngest } from '../../../actors/telemetry/ingest/ingest.ts';
 import { IngestLimits } from '../../../actors/telemetry/ingest/ingest-limits.ts';

@@ -105,10 +105,10 @@ t.test('a SIGKILL while rows wait or a batch is in flight loses nothing', async 
 
   // The service stores the next batch, and the agent dies before it learns of it.
   recorder.batches.length = 0;
-  const asked = Promise.withResolvers<void>();
-  recorder.stand.answer = () => asked.resolve();
+  const requested = Promise.withResolvers<void>();
+  recorder.stand.answer = () => requested.resolve();
   const second = startChild(t, folder);
-  await asked.promise;
+  await requested.promise;
   second.child.kill('SIGKILL');
   await once(second.child, 'exit');
   const [uncertain] = recorder.batches;

@@ -118,9 +118,9 @@ name vm-* project demo
     code: 0,
     stdout: /1 domain matches no rule.*stray/s,
   });
-  const shown = await admin('collectors');
+  const displayed = await admin('collectors');
   for (const [project, share] of Object.entries(SHARES)) {
-    t.match(shown, new RegExp(`DC-1 +${project} +${share} +- +20`), shown);
+    t.match(displayed, new RegExp(`DC-1 +${project} +${share} +- +20`), displayed);
   }
   writeFileSync(mapping, 'source qemu:///system\nname * project demo\n');
   child.kill('SIGHUP');

@@ -12,13 +12,13 @@ import { type Stream, StreamUnavailable } from '../../../streams/platform/stream
 import { componentPath, needs } from '../../support/components.ts';
 import { COUNTER_LIMIT } from '../../support/counter-machine.ts';
 import { add, type CountingNode, countingNode, projectionOf } from '../../support/counting-node.ts';
-import { startNatsServer } from '../../support/nats-server.ts';
+import { natsServerVersions, startNatsServer } from '../../support/nats-server.ts';
 
 const CLIENTS = 4;
 const REQUESTS = 40;
 const KILLS = 2;
 
-for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
+for (const version of natsServerVersions) {
   t.test(`two nodes on ${version} agree and keep their answers`, needs(version), async (t) => {
     const program = componentPath(version);
     const server = await startNatsServer({ program, folder: t.testdir({}) });

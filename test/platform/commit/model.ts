@@ -206,14 +206,14 @@ function answerProblems({ nodes, answered }: Run): string[] {
     }
   }
   for (const name of new Set(answered.map(({ counter }) => counter))) {
-    const asked = answered.filter(({ counter }) => counter === name);
-    const view = host.view(asked[0]?.project ?? '');
+    const requested = answered.filter(({ counter }) => counter === name);
+    const view = host.view(requested[0]?.project ?? '');
     const adds = view
       .transitions({ limit: 1000, machine: 'counter', instance: name })
       .items.filter(({ event }) => event.type === 'added').length;
-    const counts = asked.map(({ count }) => count).sort((a, b) => a - b);
-    const wanted = asked.map((_, i) => Math.min(i + 1, COUNTER_LIMIT));
-    if (adds !== Math.min(asked.length, COUNTER_LIMIT)) problems.push(`${name}: ${adds} adds`);
+    const counts = requested.map(({ count }) => count).sort((a, b) => a - b);
+    const wanted = requested.map((_, i) => Math.min(i + 1, COUNTER_LIMIT));
+    if (adds !== Math.min(requested.length, COUNTER_LIMIT)) problems.push(`${name}: ${adds} adds`);
     if (counts.join() !== wanted.join()) problems.push(`${name}: counts ${counts.join()}`);
     if (view.record('counter', name)?.body.count !== adds) problems.push(`${name}: record differs`);
   }

@@ -42,7 +42,7 @@ t.test("answers to a newcomer's questions cite the steps by number", async (t) =
   ]);
   t.same(numbers(row('What stops a message')).map(fileOf), [
     'actors/delivery/audience.ts',
-    'actors/delivery/attempt.ts',
+    'actors/delivery/sending.ts',
   ]);
 });
 

@@ -255,8 +255,8 @@ async function enrolAgents(owner: Person, program: Program): Promise<ReadonlyMap
     const request = { vmName, requestId: randomUUID(), datacenter: 'DC-1' };
     const { enrolmentToken } = await owner.call('project.v1.ProjectService/EnrolVm', request);
     if (n === story.invited) continue;
-    const asked = { enrolmentToken, system: 'Debian 13, Linux 6.12' };
-    const { key } = await owner.call('iam.v1.AutomationService/EnrolAgent', asked);
+    const requested = { enrolmentToken, system: 'Debian 13, Linux 6.12' };
+    const { key } = await owner.call('iam.v1.AutomationService/EnrolAgent', requested);
     keys.set(n, String(key));
   }
   return keys;
@@ -385,6 +385,6 @@ function untilFiring(program: Program, vms: readonly number[]): Promise<readonly
 }
 
 async function callWithKey(program: Program, method: string, request: object) {
-  const asked = { projectName: program.demo.projectName, ...request };
-  return bodyOf(method, await program.call(`${ALERTS}/${method}`, asked));
+  const requested = { projectName: program.demo.projectName, ...request };
+  return bodyOf(method, await program.call(`${ALERTS}/${method}`, requested));
 }

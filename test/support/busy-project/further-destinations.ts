@@ -56,8 +56,8 @@ export async function createFurtherDestinations(around: Surroundings): Promise<v
   mail.refuseWith = 550;
   await sendTest();
   await until('an address bounces', async () => {
-    const shown = await owner.call(`${ALERTS}/GetDestination`, { name: everybody });
-    return JSON.stringify(shown).includes('BOUNCED') || undefined;
+    const displayed = await owner.call(`${ALERTS}/GetDestination`, { name: everybody });
+    return JSON.stringify(displayed).includes('BOUNCED') || undefined;
   });
   mail.refuseWith = undefined;
 }

@@ -49,8 +49,8 @@ export async function trustWorkflows(
 
   /** Observes a workflow, which then waits for review. */
   async function observe(displayName: string, claims: ClaimChanges) {
-    const asked = { serviceAccountName, displayName: markup(displayName), capabilities };
-    const { setupId, pairingCode } = await change('StartCiVerification', asked);
+    const requested = { serviceAccountName, displayName: markup(displayName), capabilities };
+    const { setupId, pairingCode } = await change('StartCiVerification', requested);
     const proof = { setupId, pairingCode, assertion: await mint(claims) };
     const { claimsDigest } = bodyOf(
       'SubmitCiVerification',

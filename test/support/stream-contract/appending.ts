@@ -16,17 +16,17 @@ export const appendingContracts: readonly Contract[] = [
       t.same(await harness.stream.compare(spec), await harness.stream.ensure(spec));
       const again = await harness.stream.ensure(spec);
       t.same(again, { identity, firstSequence: 1, lastSequence: 1, messages: 1 });
-      const asked: Partial<StreamSpec>[] = [
+      const requested: Partial<StreamSpec>[] = [
         { retention: 'workQueue' },
         { subjects: [...spec.subjects, `other.${spec.name}`] },
         { duplicateWindowMs: 120_000 },
       ];
-      for (const changes of asked) {
+      for (const changes of requested) {
         await t.rejects(harness.stream.ensure({ ...spec, ...changes }), StreamMisconfigured);
         await t.rejects(harness.stream.compare({ ...spec, ...changes }), StreamMisconfigured);
       }
-      const lessAsked = await harness.stream.ensure({ ...spec, duplicateWindowMs: 30_000 });
-      t.equal(lessAsked.identity, identity, 'a stream that keeps more is accepted');
+      const lessRequested = await harness.stream.ensure({ ...spec, duplicateWindowMs: 30_000 });
+      t.equal(lessRequested.identity, identity, 'a stream that keeps more is accepted');
       const aged = await newStream(harness, { maxAgeMs: 3_600_000 });
       await t.rejects(
         harness.stream.ensure({ ...aged.spec, maxAgeMs: 7_200_000 }),

@@ -18,7 +18,7 @@ import {
 } from './recorded-libvirt.ts';
 
 t.test('SRC-01: counters are read over a read-only connection, agents over another', async (t) => {
-  const { source, asked, clock } = world(
+  const { source, requested, clock } = world(
     async (command) => ({
       stdout: recording(command.args.includes('-r') ? 'running' : 'guestinfo'),
     }),
@@ -26,14 +26,14 @@ t.test('SRC-01: counters are read over a read-only connection, agents over anoth
   );
   await source.read(never);
   await clock.advance(29_000);
-  t.same(asked[0]?.args, [
+  t.same(requested[0]?.args, [
     '-r',
     '-q',
     '-c',
     'qemu:///system',
     'list --all --id --uuid --name; domstats --raw; list --all --id --uuid --name',
   ]);
-  t.same(asked[1]?.args.slice(0, -1), ['-q', '-c', 'qemu:///system'], 'not read-only');
+  t.same(requested[1]?.args.slice(0, -1), ['-q', '-c', 'qemu:///system'], 'not read-only');
   const reading = await source.read(never);
   t.match(valuesOf(rowOf(reading, WEB)), {
     'svc_vm_filesystem_size_bytes{fstype="ext4",mountpoint="/data"}': 56_040_448,
@@ -42,7 +42,7 @@ t.test('SRC-01: counters are read over a read-only connection, agents over anoth
   await source.close();
   const {
     source: plain,
-    asked: few,
+    requested: few,
     clock: later,
   } = world(async () => ({
     stdout: recording('running'),
@@ -58,13 +58,13 @@ t.test('SRC-01: counters are read over a read-only connection, agents over anoth
 });
 
 t.test('SRC-03: a mute agent returns no text, backs off and delays no other agent', async (t) => {
-  const askedAt: Record<string, number[]> = { [WEB]: [], [DB]: [] };
+  const requestedAt: Record<string, number[]> = { [WEB]: [], [DB]: [] };
   const { source, clock } = world(
     async (command) => {
       const script = command.args.at(-1) ?? '';
       if (command.args.includes('-r')) return { stdout: recording('running') };
       const vm = script.includes(WEB) ? WEB : DB;
-      askedAt[vm]?.push(clock.elapsed());
+      requestedAt[vm]?.push(clock.elapsed());
       t.equal(
         script,
         `guest-agent-timeout ${vm} --timeout 3; guestinfo ${vm} --filesystem`,
@@ -80,8 +80,10 @@ t.test('SRC-03: a mute agent returns no text, backs off and delays no other agen
     if (round > 0) t.ok(names(rowOf(last, DB)).includes('filesystem_used_bytes'), `${round}`);
     await clock.advance(30_000);
   }
-  t.equal(askedAt[DB]?.length, 21, 'each interval');
-  const gaps = askedAt[WEB]?.map((at, i, all) => Math.round((at - (all[i - 1] ?? at)) / 30_000));
+  t.equal(requestedAt[DB]?.length, 21, 'each interval');
+  const gaps = requestedAt[WEB]?.map((at, i, all) =>
+    Math.round((at - (all[i - 1] ?? at)) / 30_000),
+  );
   t.same(gaps, [0, 2, 4, 8], 'rounds between two queries of the mute agent');
   t.notOk(names(last && rowOf(last, WEB)).includes('filesystem_used_bytes'));
   t.match(last?.faults, [{ reason: 'INCOMPLETE', vm: WEB, message: /did not respond/ }]);
@@ -176,7 +178,7 @@ t.test('a virsh that could not be started for an agent is a fault, and is retrie
 });
 
 t.test('SRC-07, SRC-09: commands name no domain, and none taints or changes one', async (t) => {
-  const { source, asked, clock } = world(
+  const { source, requested, clock } = world(
     async (command) => ({
       stdout: recording(command.args.includes('-r') ? 'odd' : 'guestinfo'),
     }),
@@ -188,7 +190,7 @@ t.test('SRC-07, SRC-09: commands name no domain, and none taints or changes one'
   }
   await source.close();
   const verbs = new Set(
-    asked.flatMap((command) =>
+    requested.flatMap((command) =>
       (command.args.at(-1) ?? '').split('; ').map((each) => each.replaceAll(/[0-9a-f-]{36}/g, 'U')),
     ),
   );

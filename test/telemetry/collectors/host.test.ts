@@ -187,9 +187,9 @@ t.test('the use of a file system is that seen by ordinary programs', async (t) =
 });
 
 t.test('a dead network mount loses only its own reading, and is not queried again', async (t) => {
-  const asked: string[][] = [];
+  const requested: string[][] = [];
   const run: RunCommand = (command, clock) => {
-    asked.push(command.args.slice(4));
+    requested.push(command.args.slice(4));
     if (!command.args.includes('/backup')) return runCommand(command, clock);
     return runCommand({ ...command, file: 'sh', args: ['-c', 'trap "" TERM; sleep 30'] }, clock);
   };
@@ -212,7 +212,7 @@ t.test('a dead network mount loses only its own reading, and is not queried agai
     t.equal(values.length, 2, `the local file system is read in round ${round}`);
     t.match(faults, [{ reason: 'TIMED_OUT', message: /\/backup is not responding/ }]);
   }
-  t.same(asked, [['/'], ['/backup'], ['/']]);
+  t.same(requested, [['/'], ['/backup'], ['/']]);
 });
 
 t.test('without a free descriptor a mount has a fault and is retried later', async (t) => {

@@ -64,7 +64,7 @@ t.test('SRC-02: a stopped VM has a state but no counters, as cpu.time is libvirt
 
 t.test('SRC-04: a frozen QEMU costs all VMs one round, then only its own readings', async (t) => {
   let frozen = false;
-  const { source, clock, asked } = world(async (command) => {
+  const { source, clock, requested } = world(async (command) => {
     if (!frozen) return { stdout: recording('running') };
     const nowait = command.args.at(-1)?.includes('domstats --raw --nowait');
     return nowait ? { stdout: recording('hang-nowait') } : { afterMs: 24_000 };
@@ -92,7 +92,7 @@ t.test('SRC-04: a frozen QEMU costs all VMs one round, then only its own reading
   frozen = false;
   t.same((await source.read(never)).faults, []);
   await source.read(never);
-  t.match(asked.at(-1)?.args.at(-1), /domstats --raw;/, 'all answer: full queries again');
+  t.match(requested.at(-1)?.args.at(-1), /domstats --raw;/, 'all answer: full queries again');
 });
 
 t.test(

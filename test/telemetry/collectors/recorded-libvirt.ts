@@ -44,12 +44,12 @@ export type Answer = Partial<CommandOutcome> & { readonly afterMs?: number };
 export function world(
   answer: (command: Command, call: number) => Answer | Promise<Answer>,
   options: Partial<LibvirtSourceOptions> = {},
-): { source: Source; clock: VirtualClock; asked: Command[] } {
+): { source: Source; clock: VirtualClock; requested: Command[] } {
   const clock = new VirtualClock(RECORDED_MS);
-  const asked: Command[] = [];
+  const requested: Command[] = [];
   const run: RunCommand = async (command) => {
-    asked.push(command);
-    const { afterMs = 0, ...given } = await answer(command, asked.length - 1);
+    requested.push(command);
+    const { afterMs = 0, ...given } = await answer(command, requested.length - 1);
     const late = afterMs >= command.deadlineMs;
     const passed = Math.min(afterMs, command.deadlineMs);
     if (passed > 0) {
@@ -69,7 +69,7 @@ export function world(
     run,
     ...options,
   });
-  return { source, clock, asked };
+  return { source, clock, requested };
 }
 
 /** One reading of a recording by a source without earlier readings. */

@@ -99,7 +99,7 @@ t.test('the last observation of a VM before any moment matches all its rows', as
   const property = fc.asyncProperty(
     fc.array(fc.array(hours, { maxLength: 12 }), { maxLength: 4 }),
     fc.array(fc.tuple(hours, hours), { minLength: 5, maxLength: 5 }),
-    async (flushes, asked) => {
+    async (flushes, requested) => {
       const vm = `vm-${vms++}`;
       for (const [i, rows] of flushes.entries()) {
         for (const hour of rows) append(history, vm, START + hour * HOUR);
@@ -107,7 +107,7 @@ t.test('the last observation of a VM before any moment matches all its rows', as
         if (i < 3) await history.flush();
       }
       const times = flushes.flat().map((hour) => START + hour * HOUR);
-      for (const [at, back] of asked) {
+      for (const [at, back] of requested) {
         const atMs = START + at * HOUR;
         const notBeforeMs = atMs - back * HOUR;
         const wanted = Math.max(...times.filter((time) => time >= notBeforeMs && time <= atMs));

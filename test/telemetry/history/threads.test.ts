@@ -2,14 +2,18 @@
  * Threads around history: readers that race flushes see each row whole and exactly once, a reader
  * that dies is replaced, and an abandoned request ends at once.
  */
+import { EventEmitter } from 'node:events';
 import { setImmediate as yieldIfDue } from 'node:timers/promises';
 import t from 'tap';
 import type { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
 import type { VmRows } from '../../../sqlite/telemetry/history/rows.ts';
 import { ReadPool } from '../../../sqlite/telemetry/history/store/read-pool.ts';
 import { type History, openHistory } from '../../../sqlite/telemetry/history/store/store.ts';
-import { SupervisedThread } from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
-import { systemClock } from '../../../streams/platform/clock.ts';
+import {
+  SupervisedThread,
+  type ThreadWorker,
+} from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
+import { systemClock, VirtualClock } from '../../../streams/platform/clock.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
 
 /** The race continues until there were enough of both. A busy machine needs longer. */
@@ -163,3 +167,40 @@ t.test(
     await t.rejects(pool.call('echo', 0), { name: 'HistoryError', reason: 'CLOSED' });
   },
 );
+
+/** A worker that answers nothing by itself. */
+class SilentWorker extends EventEmitter {
+  isTerminated = false;
+  ref(): void {}
+  unref(): void {}
+  postMessage(): void {}
+  async terminate(): Promise<number> {
+    this.isTerminated = true;
+    return 1;
+  }
+}
+
+t.test('a thread that is still starting is not replaced for a cancelled call', async (t) => {
+  const clock = new VirtualClock(START);
+  const worker = new SilentWorker();
+  const ends: string[] = [];
+  const thread = new SupervisedThread({
+    entry: badThread,
+    name: 'test thread',
+    data: undefined,
+    // It has the overloads that a supervisor calls.
+    startWorker: () => worker as unknown as ThreadWorker,
+    hardStop: { clock, afterMs: 2000 },
+    onEnd: ({ kind }) => ends.push(kind),
+  });
+  const gone = new AbortController();
+  const call = thread.call('read', undefined, gone.signal);
+  gone.abort(new Error('gone'));
+  await t.rejects(call, { message: 'gone' });
+  await clock.advance(9_000);
+  t.same([ends, worker.isTerminated], [[], false], 'it runs no call yet');
+  worker.emit('message', { started: true });
+  await clock.advance(1_000);
+  t.same(ends, ['hardStopped'], 'a started one has to stop');
+  t.equal(worker.isTerminated, true);
+});

@@ -140,8 +140,8 @@ t.test('alerts are listed by the series calls, only for their own project', asyn
   const other = { project: 'other', key: w.keys.other };
   t.same((await w.api('alerts', other)).body.data, { alerts: [] });
   t.same((await w.api('rules', other)).body.data, { groups: [] });
-  const asked = await w.api('query?query=ALERTS', other);
-  t.same(asked.body.data.result, []);
+  const requested = await w.api('query?query=ALERTS', other);
+  t.same(requested.body.data.result, []);
 });
 
 t.test(

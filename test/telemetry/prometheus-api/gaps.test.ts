@@ -68,8 +68,8 @@ t.test('MEAS-13: a range query warns, unless the look-back shows the gap', async
   t.same(await range('svc_vm_load1', [0, LAST]), { found: 11, warnings: [] });
   const bridged = await range('svc_vm_load1', [0, 600]);
   t.match(bridged, { found: 21, warnings: [/up to 210 s old/] });
-  const shown = await range('svc_vm_load1', [0, 600], 90 * SECOND);
-  t.same(shown, { found: 16, warnings: [] });
+  const displayed = await range('svc_vm_load1', [0, 600], 90 * SECOND);
+  t.same(displayed, { found: 16, warnings: [] });
 });
 
 t.test('MEAS-13: a bridged gap causes a warning in every kind of expression', async (t) => {

@@ -100,7 +100,7 @@ t.test(
     const world = await startPromqlServer(t, undefined, { hasWorkers: true });
     const query = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
     let answered = false;
-    const asked = world.post('query', { query }).finally(() => {
+    const requested = world.post('query', { query }).finally(() => {
       answered = true;
     });
     const startMs = world.clock.now();
@@ -109,7 +109,7 @@ t.test(
       await world.clock.advance(10_000);
       await new Promise((resolve) => setImmediate(resolve));
     }
-    const { status, body } = await asked;
+    const { status, body } = await requested;
     t.equal(status, 503);
     t.match(body, { status: 'error', errorType: 'timeout', error: /timed out/ });
     t.ok(world.clock.now() - startMs >= 10_000);
@@ -225,15 +225,15 @@ t.test('ERR-01: a PromQL query over the concurrency limit gets 429 with Retry-Af
   const slow = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
   // Each waits with 32 KiB, and all of one key with at most 4 MiB.
   const query = slow.padEnd(16_000);
-  const asked = Array.from({ length: 140 }, () => w.post('query', { query, timeout: '9' }));
-  const { status, headers, body } = await Promise.race(asked);
+  const requested = Array.from({ length: 140 }, () => w.post('query', { query, timeout: '9' }));
+  const { status, headers, body } = await Promise.race(requested);
   t.equal(status, 429, 'one more than may run and wait is refused at once');
   t.match(headers['retry-after'], /^[1-9]\d*$/);
   t.match(body, { errorType: 'too_many_requests', error: /^TOO_MANY_REQUESTS: / });
   t.notOk('data' in body);
   await w.clock.advance(10_000);
   await w.clock.advance(10_000);
-  const others = await Promise.all(asked);
+  const others = await Promise.all(requested);
   t.notOk(
     others.some((answer) => answer.status === 200),
     'and no other has an answer of zero',
@@ -254,7 +254,7 @@ t.test(
       return answer;
     };
     const keys = [{}, { key: await w.issue('demo', ['monitoring.read']) }];
-    const asked = Array.from({ length: 90 }, (_, i) =>
+    const requested = Array.from({ length: 90 }, (_, i) =>
       w.api(`query?query=${encodeURIComponent(slow)}`, keys[i % 2]).then(count),
     );
     await until('all others wait', () => w.gate.counts().query.waiting >= 90 - 8 || undefined);
@@ -266,7 +266,7 @@ t.test(
     // Eight slots become free at the last moment, when the queries in them time out.
     await w.clock.advance(10_000);
     await w.clock.advance(10_000);
-    const answers = await Promise.all(asked);
+    const answers = await Promise.all(requested);
     const refused = answers.filter(({ status }) => status === 429);
     t.equal(refused.length, 90 - 8 - 8, 'those without a slot within 10 s');
     for (const { headers, body } of refused) {

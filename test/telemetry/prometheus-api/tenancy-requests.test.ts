@@ -8,7 +8,7 @@ import t from 'tap';
 import { START_MS } from '../../support/host-in-memory.ts';
 import { formBody, rawRequest } from '../../support/promql-routes.ts';
 import { rowsOf, startPromqlServer } from '../../support/promql-server.ts';
-import { type Asked, instant, M, NOW, startTenants } from '../../support/promql-tenants.ts';
+import { instant, M, NOW, type Requested, startTenants } from '../../support/promql-tenants.ts';
 
 const tenants = await startTenants(t);
 
@@ -223,7 +223,7 @@ t.test(
   'TEN-16: caches, errors, warnings, statistics and "not found" reveal no other project',
   async (t) => {
     const duplicates = `${M} + on(project) ${M}`;
-    const requests: Asked[] = [
+    const requests: Requested[] = [
       instant(M),
       instant('secret_metric'),
       instant('count({__name__!=""})'),
@@ -256,8 +256,8 @@ t.test(
 );
 
 t.test('TEN-17: load and storage of one project take nothing from another', async (t) => {
-  const slow = `sum_over_time((${'sin('.repeat(20)}vector(time())${')'.repeat(20)})[7d:1s])`;
-  const path = `/api/v1/query?${new URLSearchParams({ query: slow.padEnd(16_000), timeout: '0.05' })}`;
+  const slow = `sum_over_time((${'sin('.repeat(60)}vector(time())${')'.repeat(60)})[1d:1s])`;
+  const path = `/api/v1/query?${new URLSearchParams({ query: slow.padEnd(16_000), timeout: '0.01' })}`;
   // Each waits with 32 KiB, and all of one key with at most 4 MiB.
   const theirs = Array.from({ length: 250 }, () => {
     return tenants.shared.send(path, { project: 'other', key: tenants.otherKey });

@@ -181,8 +181,8 @@ export function formatAnswer(answer: Answer): string {
   const lines = [...answer.series]
     .sort((a, b) => compareLabels(a.labels, b.labels))
     .map(({ labels, points }) => {
-      const shown = points.slice(0, 12).map(({ timeMs, value }) => `${value}@${timeMs}`);
-      return `  ${formatLabels(labels)} ${shown.join(' ')}${points.length > 12 ? ' ...' : ''}`;
+      const displayed = points.slice(0, 12).map(({ timeMs, value }) => `${value}@${timeMs}`);
+      return `  ${formatLabels(labels)} ${displayed.join(' ')}${points.length > 12 ? ' ...' : ''}`;
     });
   return [answer.type, ...lines, ...answer.warnings, ...answer.infos].join('\n');
 }

@@ -22,8 +22,9 @@ t.test('random expressions give the answers of a real Prometheus', needs(compone
 );
 
 /** Reason that would excuse a changed answer of Prometheus to this text as a known difference. */
-function reasonFor(asked: string | Piece, change: (answer: Answer) => Answer) {
-  const piece: Piece = typeof asked === 'string' ? { type: 'vector', parts: [asked] } : asked;
+function reasonFor(requested: string | Piece, change: (answer: Answer) => Answer) {
+  const piece: Piece =
+    typeof requested === 'string' ? { type: 'vector', parts: [requested] } : requested;
   const expression = textOf(piece);
   const times = { kind: 'instant', timeMs: 60_000 } as const;
   const askOurs = (text: string) =>

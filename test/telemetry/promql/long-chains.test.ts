@@ -238,8 +238,8 @@ t.test('the grammar sees each kind of piece once, however long the chain is', as
   const parses = t.capture(Parser.prototype, 'startParse', Parser.prototype.startParse);
   for (const text of [chainOf('a', ' + ', 4000), `${'-'.repeat(TERMS)}a`, orChain(SELECTORS)]) {
     parseExpression(text);
-    const shown = parses().map(({ args }) => String(args[0]));
-    t.ok(shown.length <= 2, shown.join());
+    const displayed = parses().map(({ args }) => String(args[0]));
+    t.ok(displayed.length <= 2, displayed.join());
   }
 });
 

@@ -201,18 +201,18 @@ t.test('topk and bottomk: the best of each step, the first of equal ones', async
 
 t.test('selectors: equal ones in an expression are read from the source once', async (t) => {
   const inner = generate(5);
-  const asked: Selection[] = [];
+  const requested: Selection[] = [];
   const source: SeriesSource = {
     select: (selection, budget) => {
-      asked.push(selection);
+      requested.push(selection);
       return inner.select(selection, budget);
     },
   };
   const windowsOf = (expression: string) => {
-    asked.length = 0;
+    requested.length = 0;
     const query = { expression, startMs: 600_000, endMs: 900_000, stepMs: 60_000 };
     queryRange(query, { source, budget: new Budget(LIMITS) });
-    return asked.map(({ afterMs, throughMs }) => [afterMs, throughMs]);
+    return requested.map(({ afterMs, throughMs }) => [afterMs, throughMs]);
   };
   const window = [300_000, 900_000];
   t.same(windowsOf('a'), [window], 'from start minus the lookback to the end');

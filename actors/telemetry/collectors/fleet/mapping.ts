@@ -9,7 +9,7 @@
  *     metadata urn:svc:project gold-* project premium
  */
 import { createHash } from 'node:crypto';
-import { shownUrl } from '../../../../streams/platform/shown-url.ts';
+import { redactedUrl } from '../../../../streams/platform/redacted-url.ts';
 
 /** A rule, and its line. */
 export type Rule = { readonly line: number } & (
@@ -58,7 +58,7 @@ export type Place =
   | { readonly kind: 'unknown' };
 
 const UNMATCHED: Place = { kind: 'unmatched' };
-const PROJECT_ID = /^[A-Za-z0-9._~-]{1,128}$/;
+const PROJECT_ID = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,128}$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const SOURCE = /^[a-z][a-z0-9]*(\+[a-z0-9]+)?:\/\/\S*$/;
 
@@ -68,8 +68,8 @@ const SOURCE = /^[a-z][a-z0-9]*(\+[a-z0-9]+)?:\/\/\S*$/;
  */
 export function sourceName(uri: string): string {
   const [place = '', query] = uri.split('?', 2);
-  if (query === undefined) return shownUrl(uri);
-  return `${shownUrl(place)}?${createHash('sha256').update(query).digest('hex').slice(0, 8)}`;
+  if (query === undefined) return redactedUrl(uri);
+  return `${redactedUrl(place)}?${createHash('sha256').update(query).digest('hex').slice(0, 8)}`;
 }
 
 /** The first rule that matches. */
@@ -166,7 +166,7 @@ class MappingReader {
   #source(rest: readonly string[], line: number): string | undefined {
     const [uri = '', ...more] = rest;
     if (!SOURCE.test(uri) || more.length > 0) {
-      const given = JSON.stringify(shownUrl(rest.join(' ')));
+      const given = JSON.stringify(redactedUrl(rest.join(' ')));
       return `${given} is not a libvirt URI such as qemu:///system or qemu+ssh://user@host/system`;
     }
     const name = sourceName(uri);

@@ -61,9 +61,9 @@ export class DomainMetadata {
       const listed = new Set(vms);
       for (const vm of known.keys()) if (!listed.has(vm)) known.delete(vm);
       const again = [...known.keys()].slice(0, AGAIN_MAX);
-      const asked = [...vms.filter((vm) => !known.has(vm)), ...again];
-      for (let start = 0; start < asked.length; start += AT_ONCE) {
-        const some = asked.slice(start, start + AT_ONCE);
+      const requested = [...vms.filter((vm) => !known.has(vm)), ...again];
+      for (let start = 0; start < requested.length; start += AT_ONCE) {
+        const some = requested.slice(start, start + AT_ONCE);
         const fault = await this.#ask(some, { namespace, known, signal });
         if (fault === undefined) continue;
         faults.push(fault);

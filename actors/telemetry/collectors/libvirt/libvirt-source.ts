@@ -212,7 +212,7 @@ export interface GuestFileSystemsOptions {
 }
 
 /** A run of a VM: after a restart of the VM its agent is tried afresh. */
-export interface AskedVm {
+export interface RequestedVm {
   readonly vm: string;
   readonly bootId: string;
 }
@@ -268,7 +268,7 @@ class GuestFileSystems {
    * Records the VMs that a round of statistics has seen running. They are queried shortly before
    * the next round, so that their data is fresh when that round's rows take it.
    */
-  watch(running: readonly AskedVm[]): void {
+  watch(running: readonly RequestedVm[]): void {
     this.#roundMs = this.#options.libvirt.clock.elapsed();
     const names = new Set(running.map(({ vm }) => vm));
     for (const vm of this.#vms.keys()) if (!names.has(vm)) this.#vms.delete(vm);

@@ -3,7 +3,7 @@
  * every libvirt host, speaks to old and remote daemons, and a hung call ends with its process.
  */
 import type { Clock } from '../../../../streams/platform/clock.ts';
-import { shownUrl, withoutLogins } from '../../../../streams/platform/shown-url.ts';
+import { redactedUrl, withoutLogins } from '../../../../streams/platform/redacted-url.ts';
 import type { SourceFault } from '../collector.ts';
 import type { CommandOutcome, RunCommand } from '../command.ts';
 
@@ -60,7 +60,7 @@ export function complaintOf(
 ): SourceFault | undefined {
   if (outcome.code === 0) return undefined;
   const text = messageOf(outcome) || `exit code ${outcome.code}`;
-  const message = `libvirt at ${shownUrl(libvirt.uri)}: ${text}; see docs/sources.md`;
+  const message = `libvirt at ${redactedUrl(libvirt.uri)}: ${text}; see docs/sources.md`;
   return { reason: 'SOURCE_FAILED', message };
 }
 

@@ -134,14 +134,14 @@ export class Slab {
       values,
       from,
     };
-    const place = this.#placeOf(row.timeMs);
-    if (place < this.#rows && this.#timeAt(place) === row.timeMs) return this.#fill(place, row);
+    const slot = this.#slotOf(row.timeMs);
+    if (slot < this.#rows && this.#timeAt(slot) === row.timeMs) return this.#fill(slot, row);
     const lastPage = this.#makeRoom();
     this.#beginWrite();
     if (lastPage >= 0) this.#appendPage(lastPage);
     // Rows may have been dropped, so the position is determined again.
-    const at = this.#placeOf(row.timeMs);
-    this.#openPlace(at);
+    const at = this.#slotOf(row.timeMs);
+    this.#openSlot(at);
     this.#rows++;
     writeRow(this.#memory.cells, this.#cellOf(at), this.#stride, row);
     this.#memory.directory[this.#entry + ROWS] = this.#rows;
@@ -266,9 +266,9 @@ export class Slab {
    * Merges a row into an existing one of its time: missing values are filled in; contradicting ones
    * are rejected, and the row is marked.
    */
-  #fill(place: number, row: SlabRow): SlabOutcome {
+  #fill(slot: number, row: SlabRow): SlabOutcome {
     const { cells } = this.#memory;
-    const cell = this.#cellOf(place);
+    const cell = this.#cellOf(slot);
     const { fills, contradicts, marked } = compareRow(cells, cell, row);
     if (!fills && (marked || !contradicts)) return contradicts ? 'conflict' : 'duplicate';
     this.#beginWrite();
@@ -380,7 +380,7 @@ export class Slab {
   }
 
   /** Index of the first row at or after the time; nearly always one past the last. */
-  #placeOf(timeMs: number): number {
+  #slotOf(timeMs: number): number {
     if (this.#rows === 0 || this.#timeAt(this.#rows - 1) < timeMs) return this.#rows;
     let low = 0;
     let high = this.#rows - 1;
@@ -395,7 +395,7 @@ export class Slab {
   /**
    * Moves the rows from `at` by one position, page by page: a sender may send a week newest first.
    */
-  #openPlace(at: number): void {
+  #openSlot(at: number): void {
     const perPage = this.#rowsPerPage;
     const firstPage = Math.floor(at / perPage);
     for (let page = Math.floor(this.#rows / perPage); page >= firstPage; page--) {

@@ -99,8 +99,8 @@ export class ReadPool {
     this.#waiting.push(resolve);
     const leave = () => {
       // Removed from the queue, so that no wake-up is spent on a disconnected client.
-      const place = this.#waiting.indexOf(resolve);
-      if (place >= 0) this.#waiting.splice(place, 1);
+      const index = this.#waiting.indexOf(resolve);
+      if (index >= 0) this.#waiting.splice(index, 1);
       resolve();
     };
     await callingOnAbort(signal, leave, promise);

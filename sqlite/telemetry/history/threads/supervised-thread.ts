@@ -71,6 +71,9 @@ export function threadEntry(from: string, name: string): URL {
   return new URL(`./${name}.${extension}`, from);
 }
 
+/** A start takes under a second, and many times as long on a machine that is busy. */
+const START_WAITS_MAX = 15;
+
 export class SupervisedThread {
   readonly #options: SupervisedThreadOptions;
   readonly #cancelled = new Int32Array(new SharedArrayBuffer(4));
@@ -214,10 +217,10 @@ export class SupervisedThread {
   #ended(worker: ThreadWorker, code: number, cause: unknown): void {
     if (this.#worker === worker) this.#worker = undefined;
     const isStopped = this.#stopped === worker;
-    const asked = (code === 0 && cause === undefined) || isStopped;
+    const requested = (code === 0 && cause === undefined) || isStopped;
     const because = cause instanceof Error ? cause.message : `exit code ${code}`;
     const message = `The ${this.#options.name} has stopped: ${because}`;
-    if (!asked) {
+    if (!requested) {
       this.#crashes++;
       if (!this.#hasStarted) this.#pause.begin();
       this.#options.onEnd?.({ kind: 'died', message, cause });
@@ -237,11 +240,16 @@ export class SupervisedThread {
     this.#idle.clear();
   }
 
-  #stopLater(id: number, worker: ThreadWorker): void {
+  /** @param startsLeft further waits for a thread that is still starting and runs no call yet */
+  #stopLater(id: number, worker: ThreadWorker, startsLeft = START_WAITS_MAX): void {
     const { hardStop } = this.#options;
     if (hardStop === undefined || !this.#pending.has(id)) return;
     const stop = () => {
       if (!this.#pending.has(id) || this.#worker !== worker) return;
+      if (!this.#hasStarted && startsLeft > 0) {
+        this.#stopLater(id, worker, startsLeft - 1);
+        return;
+      }
       this.#hardStops++;
       this.#stopped = worker;
       const message = `The ${this.#options.name} did not stop a call within ${hardStop.afterMs} ms and is being replaced`;

@@ -2,13 +2,14 @@
  * A machine, drawn with all states and transitions. `?instance=projects/p/alertRules/id` shows the
  * path of one instance on it, and `step` the position on that path.
  */
+
 import type { VNode } from 'preact';
 import { DataView } from '../../components/data-view.tsx';
 import { pageTitles } from '../../layout/texts.ts';
 import { query } from '../../router/location.ts';
-import { pathOf } from '../../router/match.ts';
 import { type Machine, useMachine } from '../../statechart/machine.ts';
 import { Statechart } from '../../statechart/statechart.tsx';
+import { AboveTitle } from '../above-title.tsx';
 import type { PageProps } from '../page.ts';
 import { useTitle } from '../title.ts';
 import { InstancePanel } from './instance-panel.tsx';
@@ -26,9 +27,7 @@ export function Page({ parameters }: PageProps): VNode {
   const instance = query.value.get('instance');
   return (
     <>
-      <p class="above-title">
-        <a href={pathOf('machines', { project })}>{pageTitles.machines}</a>
-      </p>
+      <AboveTitle list="machines" project={project} />
       <h1>
         {pageTitles.machine} {isKnown && name}
       </h1>

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { NOTHING_MARKED } from '../../../audit/drawing/picture.ts';
 import { DataView, Loading } from '../../components/data-view.tsx';
 import { read } from '../../data/call.ts';
 import { useLoaded } from '../../data/loaded.ts';
@@ -11,7 +12,6 @@ import { pageTitles } from '../../layout/texts.ts';
 import { pathOf } from '../../router/match.ts';
 import { Drawing } from '../../statechart/drawing.tsx';
 import { useMachine } from '../../statechart/machine.ts';
-import { NOTHING_MARKED } from '../../statechart/marking.ts';
 import type { PageProps } from '../page.ts';
 import { texts } from './texts.ts';
 

@@ -4,8 +4,7 @@ import { DataView } from '../../components/data-view.tsx';
 import { ListFoot } from '../../components/list-foot.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import { read } from '../../data/call.ts';
-import { useListing } from '../../data/listing.ts';
+import { pagesOf, useListing } from '../../data/listing.ts';
 import { mayDo, projectId, projectName } from '../../data/projects.ts';
 import { path } from '../../router/location.ts';
 import { pathOf } from '../../router/match.ts';
@@ -40,11 +39,11 @@ function Steps({ machine }: { readonly machine: string }): VNode {
   const project = projectName.value ?? '';
   const steps = useListing<Transition>(
     `steps ${project} ${machine}`,
-    async (pageToken, options) => {
-      const request = { projectName: project, machine, pageSize: ENOUGH, pageToken };
-      const answer = await read('AuditService', 'listTransitions', request, options);
-      return { items: answer.transitions, nextPageToken: answer.nextPageToken };
-    },
+    pagesOf('AuditService', 'listTransitions', 'transitions', {
+      projectName: project,
+      machine,
+      pageSize: ENOUGH,
+    }),
     { rows: ENOUGH },
   );
   return (

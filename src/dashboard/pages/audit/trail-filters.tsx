@@ -173,8 +173,8 @@ function MachineFilter({ projectName }: { readonly projectName: string }): VNode
     .map(({ machine }) => ({ value: machine, title: machine }));
   const chosen = query.value.get('machine');
   const isKnown = chosen === null || options.some(({ value }) => value === chosen);
-  const shown = isKnown ? options : [...options, { value: chosen, title: chosen }];
-  return <SelectFilter name="machine" label={texts.machine} options={shown} />;
+  const displayed = isKnown ? options : [...options, { value: chosen, title: chosen }];
+  return <SelectFilter name="machine" label={texts.machine} options={displayed} />;
 }
 
 /** Events of a machine, from its diagram; undefined if none is selected or it is not loaded. */

@@ -139,7 +139,7 @@ export function stateName(id: string): string {
   return id.split('.').slice(1).slice(-2).join(' ');
 }
 
-export interface ShownField {
+export interface DisplayedField {
   /** Dot-separated path: `input.displayName`. */
   readonly name: string;
   readonly text: string;
@@ -153,11 +153,11 @@ const MS_MAX = 10_000_000_000_000;
 const TIME_NAME = /(^|\.)at$|(Ms|At)$/;
 
 /** The fields of a step, one per line; its type is its event. */
-export function fieldsOf(fields: Transition['fields']): ShownField[] {
+export function fieldsOf(fields: Transition['fields']): DisplayedField[] {
   return flat(fields ?? {}, '').filter(({ name }) => name !== 'type');
 }
 
-function flat(value: unknown, name: string): ShownField[] {
+function flat(value: unknown, name: string): DisplayedField[] {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
     return Object.entries(value).flatMap(([key, inner]) =>
       flat(inner, name === '' ? key : `${name}.${key}`),

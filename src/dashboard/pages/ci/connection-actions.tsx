@@ -2,12 +2,12 @@
  * Changes that an owner can make to a connection: name and permissions, the emergency stop, and
  * deletion.
  */
-import { type Signal, useSignal } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
+import { ActDialog, type DialogFrame, useDialogs } from '../../components/act-dialog.tsx';
 import { ActionButton } from '../../components/action-button.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { TextField } from '../../components/fields.tsx';
-import { toast } from '../../components/toasts.tsx';
 import { useMutation } from '../../data/mutation.ts';
 import { idOf } from '../../data/names.ts';
 import { navigate } from '../../router/location.ts';
@@ -25,32 +25,29 @@ interface ActionsProps {
   readonly onChanged: () => void;
 }
 
-type Asking = 'edit' | 'disable' | 'enable' | 'remove' | undefined;
-type DialogProps = ActionsProps & { readonly asking: Signal<Asking> };
-
 export function ConnectionActions(props: ActionsProps): VNode {
-  const asking = useSignal<Asking>(undefined);
-  const ask = (what: Asking) => () => {
-    asking.value = what;
-  };
-  const isEnabled = props.connection.state === 'ENABLED';
+  const { projectName, connection, onChanged } = props;
+  const { name, state } = connection;
+  const { open, frame } = useDialogs<'edit' | 'disable' | 'enable' | 'remove'>();
+  const edit = frame('edit');
+  const { reason, reasonHelp } = allTexts.reject;
   return (
     <>
       <div class="buttons acts">
-        <ActionButton needs="OWNER" look="quiet" effect={texts.editEffect} onPress={ask('edit')}>
+        <ActionButton needs="OWNER" look="quiet" effect={texts.editEffect} onPress={open('edit')}>
           {texts.edit}
         </ActionButton>
-        {isEnabled ? (
+        {state === 'ENABLED' ? (
           <ActionButton
             needs="OWNER"
             look="danger"
             effect={texts.disableEffect}
-            onPress={ask('disable')}
+            onPress={open('disable')}
           >
             {texts.disable}
           </ActionButton>
         ) : (
-          <ActionButton needs="OWNER" effect={texts.enableEffect} onPress={ask('enable')}>
+          <ActionButton needs="OWNER" effect={texts.enableEffect} onPress={open('enable')}>
             {texts.enable}
           </ActionButton>
         )}
@@ -58,20 +55,56 @@ export function ConnectionActions(props: ActionsProps): VNode {
           needs="OWNER"
           look="quiet"
           effect={texts.removeEffect}
-          onPress={ask('remove')}
+          onPress={open('remove')}
         >
           {texts.remove}
         </ActionButton>
       </div>
-      {asking.value === 'edit' && <Edit {...props} asking={asking} />}
-      <Disable {...props} asking={asking} />
-      <Enable {...props} asking={asking} />
-      <Remove {...props} asking={asking} />
+      {edit.isOpen && <Edit {...props} onClose={edit.onClose} />}
+      <ActDialog
+        {...frame('disable')}
+        method={['AutomationService', 'disableCiConnection']}
+        title={texts.disableAsk}
+        action={texts.disable}
+        needs="OWNER"
+        reason={{ of: name, label: reason, help: reasonHelp, maxLength: 200 }}
+        request={(reason) => ({ name, reason })}
+        done={texts.disabled}
+        onSaved={onChanged}
+      >
+        <p>{texts.disableEffect}</p>
+      </ActDialog>
+      <ActDialog
+        {...frame('enable')}
+        method={['AutomationService', 'enableCiConnection']}
+        title={texts.enableAsk}
+        action={texts.enable}
+        look="main"
+        needs="OWNER"
+        request={() => ({ name })}
+        done={texts.enabled}
+        onSaved={onChanged}
+      >
+        <p>{texts.enableEffect}</p>
+      </ActDialog>
+      <ActDialog
+        {...frame('remove')}
+        method={['AutomationService', 'deleteCiConnection']}
+        title={texts.removeAsk}
+        action={texts.remove}
+        needs="OWNER"
+        request={() => ({ name })}
+        done={texts.removed}
+        onSaved={() => navigate(pathOf('ciConnections', { project: idOf(projectName) }))}
+      >
+        <p>{texts.removeEffect}</p>
+      </ActDialog>
     </>
   );
 }
 
-function Edit({ connection, asking, onChanged }: DialogProps): VNode {
+function Edit(props: ActionsProps & Pick<DialogFrame, 'onClose'>): VNode {
+  const { connection, onClose, onChanged } = props;
   const { name, capabilities, serviceAccountName } = connection;
   const account = useServiceAccount(serviceAccountName).state.value.value;
   const displayName = useSignal(connection.displayName);
@@ -86,7 +119,7 @@ function Edit({ connection, asking, onChanged }: DialogProps): VNode {
     <ConfirmDialog
       title={texts.edit}
       isOpen
-      onClose={close(asking)}
+      onClose={onClose}
       action={texts.save}
       look="main"
       needs="OWNER"
@@ -99,7 +132,8 @@ function Edit({ connection, asking, onChanged }: DialogProps): VNode {
         // meantime.
         ...(isChanged && { capabilities: { values: [...chosen.value] } }),
       })}
-      onSaved={said(texts.saved, onChanged)}
+      done={texts.saved}
+      onSaved={onChanged}
     >
       <p>{texts.editHelp}</p>
       <TextField
@@ -126,84 +160,4 @@ function Edit({ connection, asking, onChanged }: DialogProps): VNode {
 function blockedBy(displayName: string, chosen: readonly string[]): string | undefined {
   if (displayName.trim() === '') return allTexts.start.nameMissing;
   return chosen.length === 0 ? allTexts.start.capabilityMissing : undefined;
-}
-
-function Disable({ connection, asking, onChanged }: DialogProps): VNode {
-  const reason = useSignal('');
-  const disable = useMutation('AutomationService', 'disableCiConnection');
-  return (
-    <ConfirmDialog
-      title={texts.disableAsk}
-      isOpen={asking.value === 'disable'}
-      onClose={close(asking)}
-      action={texts.disable}
-      needs="OWNER"
-      mutation={disable}
-      request={() => ({ name: connection.name, reason: reason.value.trim() })}
-      onSaved={said(texts.disabled, onChanged)}
-    >
-      <p>{texts.disableEffect}</p>
-      <TextField
-        label={allTexts.reject.reason}
-        help={allTexts.reject.reasonHelp}
-        value={reason.value}
-        maxLength={200}
-        onInput={(value) => {
-          reason.value = value;
-        }}
-      />
-    </ConfirmDialog>
-  );
-}
-
-function Enable({ connection, asking, onChanged }: DialogProps): VNode {
-  const enable = useMutation('AutomationService', 'enableCiConnection');
-  return (
-    <ConfirmDialog
-      title={texts.enableAsk}
-      isOpen={asking.value === 'enable'}
-      onClose={close(asking)}
-      action={texts.enable}
-      look="main"
-      needs="OWNER"
-      mutation={enable}
-      request={() => ({ name: connection.name })}
-      onSaved={said(texts.enabled, onChanged)}
-    >
-      <p>{texts.enableEffect}</p>
-    </ConfirmDialog>
-  );
-}
-
-function Remove({ projectName, connection, asking }: DialogProps): VNode {
-  const remove = useMutation('AutomationService', 'deleteCiConnection');
-  return (
-    <ConfirmDialog
-      title={texts.removeAsk}
-      isOpen={asking.value === 'remove'}
-      onClose={close(asking)}
-      action={texts.remove}
-      needs="OWNER"
-      mutation={remove}
-      request={() => ({ name: connection.name })}
-      onSaved={said(texts.removed, () =>
-        navigate(pathOf('ciConnections', { project: idOf(projectName) })),
-      )}
-    >
-      <p>{texts.removeEffect}</p>
-    </ConfirmDialog>
-  );
-}
-
-function close(asking: Signal<Asking>): () => void {
-  return () => {
-    asking.value = undefined;
-  };
-}
-
-function said(text: string, then: () => void): () => void {
-  return () => {
-    toast(text);
-    then();
-  };
 }

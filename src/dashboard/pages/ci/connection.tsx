@@ -13,6 +13,7 @@ import { Age, msOf, Time } from '../../components/time.tsx';
 import { idOf } from '../../data/names.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { pathOf } from '../../router/match.ts';
+import { AboveTitle } from '../above-title.tsx';
 import type { PageProps } from '../page.ts';
 import { useTitle } from '../title.ts';
 import { ConnectionActions } from './connection-actions.tsx';
@@ -34,9 +35,7 @@ export function Page({ parameters }: PageProps): VNode {
   useTitle(value?.displayName);
   return (
     <>
-      <p class="above-title">
-        <a href={pathOf('ciConnections', { project })}>{pageTitles.ciConnections}</a>
-      </p>
+      <AboveTitle list="ciConnections" project={project} />
       {value === undefined && <h1>{pageTitles.ciConnection}</h1>}
       <DataView of={connection} lines={8}>
         {(value) => (

@@ -9,7 +9,7 @@ import { ListFoot } from '../../components/list-foot.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Age, msOf } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
-import { useListing } from '../../data/listing.ts';
+import { pagesOf, useListing } from '../../data/listing.ts';
 import { idOf } from '../../data/names.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { query } from '../../router/location.ts';
@@ -92,11 +92,10 @@ interface Found {
 function Lists({ projectName }: { readonly projectName: string }): VNode {
   const connections = useListing<Connection>(
     `ciConnections ${projectName}`,
-    async (pageToken, options) => {
-      const request = { projectName, pageSize: ROWS, pageToken };
-      const answer = await read('AutomationService', 'listCiConnections', request, options);
-      return { items: answer.connections, nextPageToken: answer.nextPageToken };
-    },
+    pagesOf('AutomationService', 'listCiConnections', 'connections', {
+      projectName,
+      pageSize: ROWS,
+    }),
     { rows: ROWS, pollSeconds: POLL_SECONDS },
   );
   const verifications = useListing<Verification>(

@@ -1,8 +1,8 @@
 /** The newest exchanges of a connection, from the audit trail: time and run of the job. */
+
 import type { VNode } from 'preact';
-import { DataView } from '../../components/data-view.tsx';
-import { ListFoot } from '../../components/list-foot.tsx';
-import { type Column, Table } from '../../components/table.tsx';
+import { ListTable } from '../../components/list-table.tsx';
+import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
 import { useListing } from '../../data/listing.ts';
@@ -35,23 +35,13 @@ export function Exchanges({ projectName, connectionName }: ExchangesProps): VNod
     { rows: ROWS, pollSeconds: POLL_SECONDS },
   );
   return (
-    <DataView
+    <ListTable
       of={list}
-      isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
+      label={texts.exchanges}
+      columns={columns}
+      keyOf={({ sequence, event }) => `${sequence} ${event}`}
       empty={texts.noExchange}
-    >
-      {({ items }) => (
-        <>
-          <Table
-            label={texts.exchanges}
-            columns={columns}
-            rows={items}
-            keyOf={({ sequence, event }) => `${sequence} ${event}`}
-          />
-          <ListFoot of={list} />
-        </>
-      )}
-    </DataView>
+    />
   );
 }
 

@@ -27,6 +27,11 @@ export function RefusalList({ refusals }: { readonly refusals: readonly Refusal[
             </div>
           ))}
           {refusal.claims.length > 0 && <Claims refusal={refusal} />}
+          {refusal.runs.length > 0 && (
+            <div>
+              {texts.run} <code>{refusal.runs.join(', ')}</code>
+            </div>
+          )}
           <small class="weak">
             {texts.correlation} <code>{refusal.correlationId}</code>
           </small>

@@ -87,11 +87,11 @@ interface ApprovalProps {
 
 /** State of one observation: a new digest starts without ticks. */
 function Approval({ verification, changed, loader }: ApprovalProps): VNode {
-  const { name, claims, warnings, claimsDigest, capabilities: asked } = verification;
+  const { name, claims, warnings, claimsDigest, capabilities: requested } = verification;
   const displayName = useSignal(verification.displayName);
   const ticked = useSignal<ReadonlySet<string>>(new Set());
   const account = useServiceAccount(verification.serviceAccountName).state.value.value;
-  const offered = asked.filter((one) => account?.capabilities.includes(one));
+  const offered = requested.filter((one) => account?.capabilities.includes(one));
   const unchosen = useSignal<readonly string[]>([]);
   const capabilities = offered.filter((one) => !unchosen.value.includes(one));
   const approve = useMutation('AutomationService', 'approveCiVerification');

@@ -3,6 +3,7 @@
  * state of the verification determines which steps are possible; the page polls it every 3 seconds
  * until it is decided.
  */
+
 import type { Signal } from '@preact/signals';
 import type { ComponentChildren, VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -12,7 +13,7 @@ import { Time } from '../../components/time.tsx';
 import type { Loader } from '../../data/loaded.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { query, setQuery } from '../../router/location.ts';
-import { pathOf } from '../../router/match.ts';
+import { AboveTitle } from '../above-title.tsx';
 import type { PageProps } from '../page.ts';
 import { useTitle } from '../title.ts';
 import { CleanUp } from './clean-up.tsx';
@@ -35,9 +36,7 @@ export function Page({ parameters }: PageProps): VNode {
   const code = usePairingCode(name);
   return (
     <>
-      <p class="above-title">
-        <a href={pathOf('ciConnections', { project })}>{pageTitles.ciConnections}</a>
-      </p>
+      <AboveTitle list="ciConnections" project={project} />
       {verification.state.value.value === undefined && <h1>{pageTitles.ciVerification}</h1>}
       <DataView of={verification} lines={8}>
         {(value) => (
@@ -54,8 +53,8 @@ export function Page({ parameters }: PageProps): VNode {
 }
 
 /** The displayed step: the one in the address, if the state allows it. */
-function stepOf({ state }: Verification, asked: string | null): WizardStep | undefined {
-  if (state === 'AWAITING_PROOF') return asked === 'wait' ? 'wait' : 'setUp';
+function stepOf({ state }: Verification, requested: string | null): WizardStep | undefined {
+  if (state === 'AWAITING_PROOF') return requested === 'wait' ? 'wait' : 'setUp';
   if (state === 'OBSERVED') return 'review';
   return state === 'APPROVED' ? 'cleanUp' : undefined;
 }

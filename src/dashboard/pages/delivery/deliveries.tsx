@@ -1,9 +1,8 @@
 /** The notifications of a project, newest first, with their outcomes. */
+
 import type { VNode } from 'preact';
-import { DataView } from '../../components/data-view.tsx';
 import { Filters, SelectFilter } from '../../components/filters.tsx';
-import { ListFoot } from '../../components/list-foot.tsx';
-import { Table } from '../../components/table.tsx';
+import { ListTable } from '../../components/list-table.tsx';
 import { useDestinationTitles } from '../../data/catalogue.ts';
 import { mayDo } from '../../data/projects.ts';
 import type { RequestOf } from '../../data/rpc-types.ts';
@@ -57,26 +56,16 @@ export function Page({ parameters }: PageProps): VNode {
         {request.incidentName && <span class="weak">{texts.list.ofIncident}</span>}
         {request.destinationName && <span class="weak">{texts.list.ofDestination}</span>}
       </Filters>
-      <DataView
+      <ListTable
         of={list}
-        isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
+        label={texts.list.label}
+        columns={columns}
+        keyOf={({ name }) => name}
+        href={({ name }) => `/${name}`}
         empty={<Empty project={parameters.project ?? ''} />}
       >
-        {(listing) => (
-          <>
-            <Table
-              label={texts.list.label}
-              columns={columns}
-              rows={listing.items}
-              keyOf={({ name }) => name}
-              href={({ name }) => `/${name}`}
-              rowCount={listing.nextPageToken === '' ? listing.items.length : -1}
-            />
-            <ListFoot of={list} />
-            <p class="weak">{texts.sentMeaning}</p>
-          </>
-        )}
-      </DataView>
+        <p class="weak">{texts.sentMeaning}</p>
+      </ListTable>
     </>
   );
 }

@@ -17,8 +17,8 @@ import { serverClock } from '../../data/clock.ts';
 import { useLoaded } from '../../data/loaded.ts';
 import { idOf } from '../../data/names.ts';
 import { pageTitles } from '../../layout/texts.ts';
-import { pathOf } from '../../router/match.ts';
 import { RecordedPath } from '../../statechart/recorded-path.tsx';
+import { AboveTitle } from '../above-title.tsx';
 import { notificationNames, unsentNames } from '../alerting/incidents/incident-texts.ts';
 import { placeOf, titleOf } from '../alerting/incidents/incident-words.ts';
 import type { PageProps } from '../page.ts';
@@ -48,9 +48,7 @@ export function Page({ parameters }: PageProps): VNode {
   );
   return (
     <>
-      <p class="above-title">
-        <a href={pathOf('deliveries', { project })}>{pageTitles.deliveries}</a>
-      </p>
+      <AboveTitle list="deliveries" project={project} />
       {known === undefined && <h1>{pageTitles.delivery}</h1>}
       <DataView of={delivery} lines={8}>
         {(value) => (

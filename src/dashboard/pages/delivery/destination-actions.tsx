@@ -2,16 +2,13 @@
  * Actions on a destination: send a test, edit, pause and resume, rotate the secret, delete. Each
  * describes its effect.
  */
-import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
+import { ActDialog, useDialogs } from '../../components/act-dialog.tsx';
 import { ActionButton } from '../../components/action-button.tsx';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
-import { TextField } from '../../components/fields.tsx';
 import { MutationStatus } from '../../components/mutation-status.tsx';
 import { ResourceLink } from '../../components/resource-link.tsx';
 import { toast } from '../../components/toasts.tsx';
 import type { Destination, Rule } from '../../data/catalogue.ts';
-import { useDraft } from '../../data/draft.ts';
 import { isUnsettled, useMutation, useSaved } from '../../data/mutation.ts';
 import { idOf } from '../../data/names.ts';
 import { navigate } from '../../router/location.ts';
@@ -23,8 +20,6 @@ import { RotateDialog, type Rotated } from './webhook-secret.tsx';
 
 const texts = all.one;
 const REASON_CHARS_MAX = 200;
-
-type Action = 'edit' | 'pause' | 'rotate' | 'delete';
 
 export interface DestinationActionsProps {
   readonly project: string;
@@ -38,41 +33,65 @@ export interface DestinationActionsProps {
 
 export function DestinationActions(props: DestinationActionsProps): VNode {
   const { project, destination, rules, onChanged, onRotated } = props;
-  const open = useSignal<Action | undefined>(undefined);
-  const close = (): void => {
-    open.value = undefined;
-  };
-  const dialog = (act: Action) => ({ destination, isOpen: open.value === act, onClose: close });
-  const openAction = (act: Action) => () => {
-    open.value = act;
-  };
+  const { name } = destination;
+  const { open, frame } = useDialogs<'edit' | 'pause' | 'rotate' | 'delete'>();
+  const dialog = (which: 'edit' | 'rotate') => ({ destination, ...frame(which) });
   return (
     <section aria-label={texts.actions}>
       <div class="buttons acts">
         <SendTest project={project} destination={destination} />
-        <ActionButton needs="EDITOR" look="quiet" onPress={openAction('edit')}>
+        <ActionButton needs="EDITOR" look="quiet" onPress={open('edit')}>
           {texts.edit}
         </ActionButton>
         {destination.state === 'PAUSED' ? (
           <Resume destination={destination} onChanged={onChanged} />
         ) : (
-          <ActionButton needs="EDITOR" look="quiet" onPress={openAction('pause')}>
+          <ActionButton needs="EDITOR" look="quiet" onPress={open('pause')}>
             {texts.pause}
           </ActionButton>
         )}
         {kindOf(destination) === 'webhook' && (
-          <ActionButton needs="EDITOR" look="quiet" onPress={openAction('rotate')}>
+          <ActionButton needs="EDITOR" look="quiet" onPress={open('rotate')}>
             {texts.rotate}
           </ActionButton>
         )}
-        <ActionButton needs="EDITOR" look="danger" onPress={openAction('delete')}>
+        <ActionButton needs="EDITOR" look="danger" onPress={open('delete')}>
           {texts.delete}
         </ActionButton>
       </div>
-      <EditDestination {...dialog('edit')} onRestored={openAction('edit')} onSaved={onChanged} />
-      <PauseDialog {...dialog('pause')} onChanged={onChanged} />
+      <EditDestination {...dialog('edit')} onRestored={open('edit')} onSaved={onChanged} />
+      <ActDialog
+        {...frame('pause')}
+        method={['AlertService', 'pauseDestination']}
+        title={all.pause.title(titleOf(destination))}
+        action={texts.pause}
+        needs="EDITOR"
+        look="main"
+        reason={{
+          of: name,
+          label: all.pause.reason,
+          help: all.pause.reasonHelp,
+          maxLength: REASON_CHARS_MAX,
+        }}
+        request={(reason) => ({ name, reason })}
+        done={texts.paused}
+        onSaved={onChanged}
+      >
+        <p>{all.pause.effect}</p>
+      </ActDialog>
       <RotateDialog {...dialog('rotate')} onRotated={onRotated} />
-      <DeleteDialog {...dialog('delete')} project={project} rules={rules} />
+      <ActDialog
+        {...frame('delete')}
+        method={['AlertService', 'deleteDestination']}
+        title={all.delete.title(titleOf(destination))}
+        action={texts.delete}
+        needs="EDITOR"
+        request={() => ({ name })}
+        done={texts.deleted(titleOf(destination))}
+        onSaved={() => navigate(pathOf('destinations', { project }), { replace: true })}
+      >
+        <DeleteEffect rules={rules} />
+      </ActDialog>
     </section>
   );
 }
@@ -133,73 +152,9 @@ function Resume({ destination, onChanged }: ChangeProps): VNode {
   );
 }
 
-interface DialogProps {
-  readonly destination: Destination;
-  readonly isOpen: boolean;
-  readonly onClose: () => void;
-}
-
-function PauseDialog({
-  destination,
-  isOpen,
-  onClose,
-  onChanged,
-}: DialogProps & ChangeProps): VNode {
-  const { name } = destination;
-  const draft = useDraft(`pauseDestination ${name}`, { reason: '' });
-  const pause = useMutation('AlertService', 'pauseDestination');
+function DeleteEffect({ rules }: Pick<DestinationActionsProps, 'rules'>): VNode {
   return (
-    <ConfirmDialog
-      title={all.pause.title(titleOf(destination))}
-      isOpen={isOpen}
-      onClose={onClose}
-      action={texts.pause}
-      needs="EDITOR"
-      look="main"
-      mutation={pause}
-      request={() => ({ name, reason: draft.value.peek().reason })}
-      onSaved={(saved) => {
-        draft.discard();
-        toast(texts.paused);
-        onChanged(saved);
-      }}
-    >
-      <p>{all.pause.effect}</p>
-      <TextField
-        label={all.pause.reason}
-        help={all.pause.reasonHelp}
-        value={draft.value.value.reason}
-        maxLength={REASON_CHARS_MAX}
-        onInput={(reason) => {
-          draft.value.value = { reason };
-          pause.reset();
-        }}
-      />
-    </ConfirmDialog>
-  );
-}
-
-interface DeleteProps extends DialogProps {
-  readonly project: string;
-  readonly rules: readonly Rule[] | undefined;
-}
-
-function DeleteDialog({ destination, isOpen, onClose, project, rules }: DeleteProps): VNode {
-  const remove = useMutation('AlertService', 'deleteDestination');
-  return (
-    <ConfirmDialog
-      title={all.delete.title(titleOf(destination))}
-      isOpen={isOpen}
-      onClose={onClose}
-      action={texts.delete}
-      needs="EDITOR"
-      mutation={remove}
-      request={() => ({ name: destination.name })}
-      onSaved={() => {
-        toast(texts.deleted(titleOf(destination)));
-        navigate(pathOf('destinations', { project }), { replace: true });
-      }}
-    >
+    <>
       <p>{all.delete.effect}</p>
       {rules?.length === 0 && <p>{all.delete.noRules}</p>}
       {rules !== undefined && rules.length > 0 && (
@@ -209,7 +164,7 @@ function DeleteDialog({ destination, isOpen, onClose, project, rules }: DeletePr
           <p>{all.delete.rulesLater}</p>
         </>
       )}
-    </ConfirmDialog>
+    </>
   );
 }
 

@@ -1,4 +1,5 @@
 /** Texts of the destination pages. */
+import { kindWords } from '../../../delivery/notify/kind-words.ts';
 import { localized } from '../../messages/localized.ts';
 
 export const texts = localized({
@@ -168,34 +169,7 @@ export const texts = localized({
 });
 
 /** Kinds of destinations. */
-export const kindNames: Readonly<Record<string, string>> = localized({
-  webhook: 'Webhook',
-  email: 'Mail',
-  slack: 'Slack',
-  teams: 'Microsoft Teams',
-  discord: 'Discord',
-});
-
-/** Description of each kind, for the choice of one. */
-export const kindHelp: Readonly<Record<string, string>> = localized({
-  webhook: 'Signed JSON to an HTTPS endpoint of yours',
-  email: 'Project members, one mail each, once they have confirmed',
-  slack: 'A channel, through the incoming webhook of an app',
-  teams: 'A channel or chat, through a workflow',
-  discord: 'A channel, through its webhook',
-});
-
-/** Help for the URL field. */
-export const urlHelp: Readonly<Record<string, string>> = localized({
-  webhook:
-    'An HTTPS address that responds without redirects and is reachable from the internet. It is stored encrypted; only its host and last four characters are shown.',
-  slack:
-    'URL of an app’s incoming webhook: https://hooks.slack.com/services/… Anyone who has it can write to the channel, so it is stored encrypted and never shown again.',
-  teams:
-    'URL of a workflow: https://….logic.azure.com/… or https://….api.powerplatform.com/… Anyone who has it can write to the channel, so it is stored encrypted and never shown again.',
-  discord:
-    'URL of a channel: https://discord.com/api/webhooks/… Anyone who has it can write to the channel, so it is stored encrypted and never shown again.',
-});
+export const kinds = localized(kindWords);
 
 /** Display name of each status. */
 export const statusNames: Readonly<Record<string, string>> = localized({

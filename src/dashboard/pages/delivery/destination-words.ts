@@ -2,11 +2,11 @@
 import type { Destination } from '../../data/catalogue.ts';
 import { idOf } from '../../data/names.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
-import { kindNames, texts } from './destination-texts.ts';
+import { kinds, texts } from './destination-texts.ts';
 
 /** In display order. */
-export const KINDS = ['webhook', 'email', 'slack', 'teams', 'discord'] as const;
-export type Kind = (typeof KINDS)[number];
+export const KINDS = Object.keys(kinds) as readonly Kind[];
+export type Kind = keyof typeof kinds;
 
 type Recipient = NonNullable<Destination['email']>['recipients'][number];
 type Delivery = ResponseOf<'AlertService', 'listDeliveries'>['deliveries'][number];
@@ -19,7 +19,8 @@ export function kindOf(destination: Destination): Kind | undefined {
 
 /** Its kind in words; empty for an unknown kind. */
 export function kindText(destination: Destination): string {
-  return kindNames[kindOf(destination) ?? ''] ?? '';
+  const kind = kindOf(destination);
+  return kind === undefined ? '' : kinds[kind].title;
 }
 
 /** Its display name, or else its id. */
@@ -40,7 +41,7 @@ export function isReached({ state, isMember }: Recipient): boolean {
 }
 
 /** True for a recipient who can be sent a confirmation link. */
-export function isAsked({ state, isMember }: Recipient): boolean {
+export function awaitsConfirmation({ state, isMember }: Recipient): boolean {
   return (state === 'INVITED' || state === 'BOUNCED') && isMember;
 }
 

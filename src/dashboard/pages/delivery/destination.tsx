@@ -18,6 +18,7 @@ import { useLoaded } from '../../data/loaded.ts';
 import { idOf } from '../../data/names.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { pathOf } from '../../router/match.ts';
+import { AboveTitle } from '../above-title.tsx';
 import {
   deliveryColumns,
   incidentColumn,
@@ -65,9 +66,7 @@ export function Page({ parameters }: PageProps): VNode {
   useTitle(known && titleOf(known));
   return (
     <>
-      <p class="above-title">
-        <a href={pathOf('destinations', { project })}>{pageTitles.destinations}</a>
-      </p>
+      <AboveTitle list="destinations" project={project} />
       {known === undefined && <h1>{pageTitles.destination}</h1>}
       <DataView of={loader} lines={6}>
         {(destination) => (
@@ -76,7 +75,7 @@ export function Page({ parameters }: PageProps): VNode {
             {secret.value !== undefined && (
               <WebhookSecret
                 destination={destination}
-                shown={secret.value}
+                displayed={secret.value}
                 onStored={() => {
                   secret.value = undefined;
                 }}

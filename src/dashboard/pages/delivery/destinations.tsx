@@ -1,15 +1,15 @@
 /** All destinations, each with its status and the outcome of its last delivery. */
+
 import type { VNode } from 'preact';
 import { ActionButton } from '../../components/action-button.tsx';
 import { StateBadge } from '../../components/badges.tsx';
-import { DataView } from '../../components/data-view.tsx';
-import { ListFoot } from '../../components/list-foot.tsx';
+import { ListTable } from '../../components/list-table.tsx';
 import { ResourceLink } from '../../components/resource-link.tsx';
-import { type Column, Table } from '../../components/table.tsx';
+import type { Column } from '../../components/table.tsx';
 import { Age, msOf } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
 import type { Destination } from '../../data/catalogue.ts';
-import { useListing } from '../../data/listing.ts';
+import { pagesOf, useListing } from '../../data/listing.ts';
 import { useLoaded } from '../../data/loaded.ts';
 import { format } from '../../data/preferences.ts';
 import { pageTitles } from '../../layout/texts.ts';
@@ -29,11 +29,7 @@ export function Page({ parameters }: PageProps): VNode {
   const projectName = `projects/${project}`;
   const list = useListing<Destination>(
     `destinations with states ${projectName}`,
-    async (pageToken, options) => {
-      const request = { projectName, pageSize: ROWS, pageToken };
-      const answer = await read('AlertService', 'listDestinations', request, options);
-      return { items: answer.destinations, nextPageToken: answer.nextPageToken };
-    },
+    pagesOf('AlertService', 'listDestinations', 'destinations', { projectName, pageSize: ROWS }),
     { rows: ROWS, pollSeconds: POLL_SECONDS },
   );
   return (
@@ -42,30 +38,19 @@ export function Page({ parameters }: PageProps): VNode {
         <h1>{pageTitles.destinations}</h1>
         <NewDestination project={project} />
       </div>
-      <DataView
+      <ListTable
         of={list}
-        isEmpty={({ items }) => items.length === 0}
+        label={texts.list.label}
+        columns={columnsOf()}
+        keyOf={({ name }) => name}
+        href={({ name }) => `/${name}`}
         empty={
           <>
             <p>{texts.list.none}</p>
             <p class="weak">{texts.list.noneHelp}</p>
           </>
         }
-      >
-        {(listing) => (
-          <>
-            <Table
-              label={texts.list.label}
-              columns={columnsOf()}
-              rows={listing.items}
-              keyOf={({ name }) => name}
-              href={({ name }) => `/${name}`}
-              rowCount={listing.nextPageToken === '' ? listing.items.length : -1}
-            />
-            {listing.nextPageToken !== '' && <ListFoot of={list} />}
-          </>
-        )}
-      </DataView>
+      />
     </>
   );
 }

@@ -3,22 +3,17 @@
  * kind is fixed.
  */
 import type { VNode } from 'preact';
-import { useEffect } from 'preact/hooks';
+import type { DialogFrame } from '../../components/act-dialog.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
-import { TextField } from '../../components/fields.tsx';
-import { toast } from '../../components/toasts.tsx';
 import type { Destination } from '../../data/catalogue.ts';
-import { typing, useDraft } from '../../data/draft.ts';
-import { useMutation } from '../../data/mutation.ts';
+import { useForm } from '../../data/form.ts';
 import type { RequestOf } from '../../data/rpc-types.ts';
+import { DestinationFields } from './destination-fields.tsx';
 import { texts as all } from './destination-texts.ts';
 import { kindOf, sendsToText, titleOf } from './destination-words.ts';
 import { GroupWaitField } from './group-wait.tsx';
-import { RecipientsField } from './recipients.tsx';
 
 const texts = all.edit;
-const NAME_CHARS_MAX = 200;
-const URL_CHARS_MAX = 2_048;
 
 interface Fields {
   readonly displayName: string;
@@ -31,66 +26,47 @@ interface Fields {
 type Typed = Partial<Fields>;
 const NOTHING_TYPED: Typed = {};
 
-export interface EditDestinationProps {
+export interface EditDestinationProps extends DialogFrame {
   readonly destination: Destination;
-  readonly isOpen: boolean;
   /** Called if earlier input was restored. */
   readonly onRestored: () => void;
-  readonly onClose: () => void;
   readonly onSaved: (destination: Destination) => void;
 }
 
 export function EditDestination(props: EditDestinationProps): VNode {
-  const { destination, isOpen, onRestored, onClose, onSaved } = props;
+  const { destination, onRestored, onSaved, ...frame } = props;
   const { name, email } = destination;
-  const draft = useDraft(`editDestination ${name}`, NOTHING_TYPED, ['url']);
-  const update = useMutation('AlertService', 'updateDestination');
-  useEffect(() => {
-    if (draft.isTyped()) onRestored();
-  }, [draft]);
-  const fields = fieldsOf(destination, draft.value.value);
-  const type = typing(draft, update);
+  const form = useForm('AlertService', 'updateDestination', {
+    key: `editDestination ${name}`,
+    initial: NOTHING_TYPED,
+    secrets: ['url'],
+    onRestored,
+  });
+  const { mutation, draft, type } = form;
+  const fields = fieldsOf(destination, form.fields);
   const urlHelp = kindOf(destination) === 'webhook' ? texts.urlHelp : texts.chatUrlHelp;
   return (
     <ConfirmDialog
+      {...frame}
       title={texts.title(titleOf(destination))}
-      isOpen={isOpen}
-      onClose={onClose}
       action={texts.action}
       needs="EDITOR"
       look="main"
       blocked={blockedBy(destination, fields)}
-      mutation={update}
+      mutation={mutation}
       draft={draft}
       request={() => requestOf(destination, fieldsOf(destination, draft.value.peek()))}
-      onSaved={(saved) => {
-        toast(all.one.saved);
-        onSaved(saved);
-      }}
+      done={all.one.saved}
+      onSaved={onSaved}
     >
-      <TextField
-        label={all.create.name}
-        value={fields.displayName}
-        maxLength={NAME_CHARS_MAX}
-        onInput={(displayName) => type({ displayName })}
+      <DestinationFields
+        projectName={name.split('/').slice(0, 2).join('/')}
+        isMail={email !== undefined}
+        fields={fields}
+        type={type}
+        urlHelp={urlHelp(sendsToText(destination))}
+        recipientsHelp={texts.recipientsHelp}
       />
-      {email ? (
-        <RecipientsField
-          projectName={name.split('/').slice(0, 2).join('/')}
-          chosen={fields.recipients}
-          help={texts.recipientsHelp}
-          onChange={(recipients) => type({ recipients })}
-        />
-      ) : (
-        <TextField
-          label={all.create.url}
-          help={urlHelp(sendsToText(destination))}
-          value={fields.url}
-          inputMode="url"
-          maxLength={URL_CHARS_MAX}
-          onInput={(url) => type({ url })}
-        />
-      )}
       <GroupWaitField
         seconds={fields.groupWaitSeconds}
         onChange={(seconds) => {

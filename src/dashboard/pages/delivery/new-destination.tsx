@@ -2,10 +2,10 @@
  * Creates a destination: first its kind, kept in the address, then its fields. The secret of a
  * webhook is shown once, before the page of the destination. Drafts do not contain URLs.
  */
+
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { ActionButton } from '../../components/action-button.tsx';
-import { TextField } from '../../components/fields.tsx';
 import { MutationStatus } from '../../components/mutation-status.tsx';
 import { toast } from '../../components/toasts.tsx';
 import type { Destination } from '../../data/catalogue.ts';
@@ -16,28 +16,23 @@ import { useServiceInfo } from '../../data/service-info.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { navigate, query } from '../../router/location.ts';
 import { pathOf } from '../../router/match.ts';
+import { AboveTitle } from '../above-title.tsx';
 import type { PageProps } from '../page.ts';
-import { texts as all, kindHelp, kindNames, urlHelp } from './destination-texts.ts';
+import { DestinationFields } from './destination-fields.tsx';
+import { texts as all, kinds } from './destination-texts.ts';
 import { KINDS, type Kind, titleOf } from './destination-words.ts';
 import { GroupWaitField } from './group-wait.tsx';
-import { RecipientsField } from './recipients.tsx';
 import { WebhookSecret, type WithSecret } from './webhook-secret.tsx';
 
 const texts = all.create;
-const NAME_CHARS_MAX = 200;
-const URL_CHARS_MAX = 2_048;
 
 export function Page({ parameters }: PageProps): VNode {
   const { project = '' } = parameters;
   const kind = KINDS.find((one) => one === query.value.get('kind'));
   return (
     <>
-      <p class="above-title">
-        <a href={pathOf('destinations', { project })}>{pageTitles.destinations}</a>
-      </p>
-      <h1>
-        {kind === undefined ? pageTitles.newDestination : texts.title(kindNames[kind] ?? kind)}
-      </h1>
+      <AboveTitle list="destinations" project={project} />
+      <h1>{kind === undefined ? pageTitles.newDestination : texts.title(kinds[kind].title)}</h1>
       {kind === undefined ? (
         <Kinds project={project} />
       ) : (
@@ -57,9 +52,9 @@ function Kinds({ project }: { readonly project: string }): VNode {
         {KINDS.map((kind) => (
           <li key={kind}>
             <a href={`${pathOf('newDestination', { project })}?kind=${kind}`}>
-              <strong>{kindNames[kind]}</strong>
+              <strong>{kinds[kind].title}</strong>
               <span class="weak">
-                {kind === 'email' && hasNoMail ? texts.noMail : kindHelp[kind]}
+                {kind === 'email' && hasNoMail ? texts.noMail : kinds[kind].help}
               </span>
             </a>
           </li>
@@ -103,29 +98,14 @@ function Create({ kind, project }: CreateProps): VNode {
   const hasNoMail = kind === 'email' && info.state.value.value?.hasMail === false;
   return (
     <div class="form">
-      <TextField
-        label={texts.name}
-        help={texts.nameHelp}
-        value={fields.displayName}
-        maxLength={NAME_CHARS_MAX}
-        onInput={(displayName) => type({ displayName })}
+      <DestinationFields
+        projectName={projectName}
+        isMail={kind === 'email'}
+        fields={fields}
+        type={type}
+        urlHelp={kinds[kind].urlHelp}
+        nameHelp={texts.nameHelp}
       />
-      {kind === 'email' ? (
-        <RecipientsField
-          projectName={projectName}
-          chosen={fields.recipients}
-          onChange={(recipients) => type({ recipients })}
-        />
-      ) : (
-        <TextField
-          label={texts.url}
-          help={urlHelp[kind]}
-          value={fields.url}
-          inputMode="url"
-          maxLength={URL_CHARS_MAX}
-          onInput={(url) => type({ url })}
-        />
-      )}
       <GroupWaitField
         seconds={fields.groupWaitSeconds}
         usual={kind === 'webhook' ? all.groupWait.usualWebhook : all.groupWait.usual}
@@ -177,7 +157,7 @@ function Created(props: {
       </p>
       <WebhookSecret
         destination={destination}
-        shown={rotated.value ?? response}
+        displayed={rotated.value ?? response}
         onStored={() => navigate(`/${destination.name}`, { replace: true })}
         onRotated={(answer) => {
           rotated.value = answer;

@@ -10,13 +10,12 @@ import { CheckField, FieldGroup } from '../../components/fields.tsx';
 import { MutationStatus } from '../../components/mutation-status.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Age, msOf } from '../../components/time.tsx';
-import { read } from '../../data/call.ts';
 import type { Destination } from '../../data/catalogue.ts';
-import { useListing } from '../../data/listing.ts';
+import { pagesOf, useListing } from '../../data/listing.ts';
 import { isUnsettled, useMutation, useSaved } from '../../data/mutation.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import { texts as all, recipientStates } from './destination-texts.ts';
-import { isAsked } from './destination-words.ts';
+import { awaitsConfirmation } from './destination-words.ts';
 
 const texts = all.recipients;
 type Member = ResponseOf<'ProjectService', 'listMembers'>['members'][number];
@@ -42,11 +41,7 @@ export function RecipientsField(props: RecipientsFieldProps): VNode {
   const { projectName, chosen, help = texts.help, onChange } = props;
   const members = useListing<Member>(
     `members ${projectName}`,
-    async (pageToken, options) => {
-      const request = { projectName, pageSize: PAGE_ROWS, pageToken };
-      const answer = await read('ProjectService', 'listMembers', request, options);
-      return { items: answer.members, nextPageToken: answer.nextPageToken };
-    },
+    pagesOf('ProjectService', 'listMembers', 'members', { projectName, pageSize: PAGE_ROWS }),
     { rows: ROWS_MAX },
   );
   return (
@@ -148,7 +143,7 @@ export function Recipients({ name, recipients, onChanged }: RecipientsProps): VN
         <ActionButton
           needs="EDITOR"
           look="quiet"
-          blocked={recipients.some(isAsked) ? undefined : texts.nobodyWaits}
+          blocked={recipients.some(awaitsConfirmation) ? undefined : texts.nobodyWaits}
           effect={texts.againEffect}
           isBusy={isUnsettled(state)}
           onPress={() => void verify.send({ name })}

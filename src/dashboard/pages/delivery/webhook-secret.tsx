@@ -71,14 +71,14 @@ export function RotateDialog(props: RotateDialogProps): VNode {
 
 export interface WebhookSecretProps {
   readonly destination: Destination;
-  readonly shown: WithSecret;
+  readonly displayed: WithSecret;
   readonly onStored: () => void;
   readonly onRotated: RotateDialogProps['onRotated'];
 }
 
 /** The secret, once; if the first response was lost, a way to create another. */
 export function WebhookSecret(props: WebhookSecretProps): VNode {
-  const { destination, shown, onStored, onRotated } = props;
+  const { destination, displayed, onStored, onRotated } = props;
   const isAsking = useSignal(false);
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => place.current?.scrollIntoView({ block: 'center' }), []);
@@ -86,7 +86,7 @@ export function WebhookSecret(props: WebhookSecretProps): VNode {
     <div ref={place}>
       <SecretOnce
         label={texts.secret(titleOf(destination))}
-        secret={shown.secretAvailable ? shown.webhookSecret : undefined}
+        secret={displayed.secretAvailable ? displayed.webhookSecret : undefined}
         unavailableHelp={texts.lostHelp}
         onStored={onStored}
         replace={

@@ -75,7 +75,7 @@ export const texts = localized({
     lost: (what: string) => `${what}: not now`,
     lostHelp:
       'The key was created with this permission. Its owner is disabled or no longer has it.',
-    shown: 'Show',
+    displayed: 'Show',
     working: 'Active keys',
     withEnded: 'Include expired and revoked',
     partOrder: 'Not all keys are loaded. Only the loaded ones are sorted.',
@@ -185,7 +185,7 @@ export const texts = localized({
         'Add a data source of type Prometheus with this URL and a scrape interval of 30 s.',
       scrape: 'Your own Prometheus',
       scrapeHelp:
-        'The target list covers all shards of the project. Put the key into the file named in it.',
+        'The target list covers all shards of the project. Put the key into the file named in it. For vmagent and VictoriaMetrics, leave out the lines track_timestamps_staleness and refresh_interval.',
     },
   },
   lookBack: {

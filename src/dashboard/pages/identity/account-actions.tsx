@@ -1,14 +1,13 @@
 /** Creating, editing, disabling, enabling and deleting a service account, each with its effect. */
 
-import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
+import { ActDialog, type DialogFrame, useDialogs } from '../../components/act-dialog.tsx';
+import { ActionButton } from '../../components/action-button.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { CheckField, FieldGroup, SelectField, TextField } from '../../components/fields.tsx';
-import { toast } from '../../components/toasts.tsx';
 import { read } from '../../data/call.ts';
-import { typing, useDraft } from '../../data/draft.ts';
+import { useForm } from '../../data/form.ts';
 import { useLoaded } from '../../data/loaded.ts';
-import { useMutation } from '../../data/mutation.ts';
 import { navigate } from '../../router/location.ts';
 import { texts as all, capabilityText } from './access-texts.ts';
 import type { Account } from './use-service-accounts.ts';
@@ -51,11 +50,6 @@ function NameField(props: { value: string; onInput: (value: string) => void }): 
   );
 }
 
-interface DialogProps {
-  readonly isOpen: boolean;
-  readonly onClose: () => void;
-}
-
 interface CreateDraft {
   readonly displayName: string;
   readonly template: string;
@@ -63,42 +57,36 @@ interface CreateDraft {
 }
 
 /** Opens the page of the new account, where its keys are created. */
-export function CreateAccount(props: DialogProps & { readonly projectName: string }): VNode {
-  const { projectName, isOpen, onClose } = props;
-  const create = useMutation('AutomationService', 'createServiceAccount');
+export function CreateAccount(props: DialogFrame & { readonly projectName: string }): VNode {
+  const { projectName, ...frame } = props;
   const loaded = useLoaded(`templates ${projectName}`, (options) =>
     read('AutomationService', 'listPermissionTemplates', { projectName }, options),
   );
   const templates = loaded.state.value.value?.templates ?? [];
-  const draft = useDraft<CreateDraft>(`account ${projectName}`, {
-    displayName: '',
-    template: '',
-    capabilities: [],
-  });
-  const { displayName, capabilities } = draft.value.value;
-  const template = draft.value.value.template || (templates[0]?.template ?? OWN_CHOICE);
-  const type = typing(draft, create);
+  const initial: CreateDraft = { displayName: '', template: '', capabilities: [] };
+  const key = `account ${projectName}`;
+  const form = useForm('AutomationService', 'createServiceAccount', { key, initial });
+  const { type, fields, mutation, draft } = form;
+  const { displayName, capabilities } = fields;
+  const template = fields.template || (templates[0]?.template ?? OWN_CHOICE);
   const isOwn = template === OWN_CHOICE;
   return (
     <ConfirmDialog
+      {...frame}
       title={texts.create}
-      isOpen={isOpen}
-      onClose={onClose}
       action={texts.create}
       needs="OWNER"
       look="main"
       blocked={blockedText(displayName, isOwn && capabilities.length === 0)}
-      mutation={create}
+      mutation={mutation}
+      draft={draft}
       request={() => ({
         projectName,
         displayName: displayName.trim(),
         ...(isOwn ? { capabilities: [...capabilities] } : { template }),
       })}
-      onSaved={({ name }) => {
-        draft.discard();
-        toast(texts.created(displayName));
-        navigate(`/${name}`);
-      }}
+      done={texts.created(displayName)}
+      onSaved={({ name }) => navigate(`/${name}`)}
     >
       <NameField value={displayName} onInput={(value) => type({ displayName: value })} />
       <SelectField
@@ -130,21 +118,19 @@ function blockedText(name: string, isNothingChosen: boolean): string | undefined
   return isNothingChosen ? all.keys.capabilityMissing : undefined;
 }
 
-interface AccountDialogProps extends DialogProps {
+interface EditProps extends DialogFrame {
   readonly account: Account;
   /** Called with the updated account. */
   readonly onSaved: (account: Account) => void;
 }
 
-export function EditAccount({ account, isOpen, onClose, onSaved }: AccountDialogProps): VNode {
+function EditAccount({ account, isOpen, onClose, onSaved }: EditProps): VNode {
   const { name } = account;
-  const update = useMutation('AutomationService', 'updateServiceAccount');
-  const draft = useDraft(`edit ${name}`, {
-    displayName: account.displayName,
-    capabilities: account.capabilities,
+  const { type, fields, mutation, draft } = useForm('AutomationService', 'updateServiceAccount', {
+    key: `edit ${name}`,
+    initial: { displayName: account.displayName, capabilities: account.capabilities },
   });
-  const { displayName, capabilities } = draft.value.value;
-  const type = typing(draft, update);
+  const { displayName, capabilities } = fields;
   const close = (): void => {
     draft.discard();
     onClose();
@@ -158,16 +144,14 @@ export function EditAccount({ account, isOpen, onClose, onSaved }: AccountDialog
       needs="OWNER"
       look="main"
       blocked={blockedText(displayName, false)}
-      mutation={update}
+      mutation={mutation}
       request={() => ({
         name,
         displayName: displayName.trim(),
         capabilities: { values: [...capabilities] },
       })}
-      onSaved={(saved) => {
-        toast(texts.saved);
-        onSaved(saved);
-      }}
+      done={texts.saved}
+      onSaved={onSaved}
     >
       <NameField value={displayName} onInput={(value) => type({ displayName: value })} />
       <CapabilityFields
@@ -181,84 +165,74 @@ export function EditAccount({ account, isOpen, onClose, onSaved }: AccountDialog
   );
 }
 
-export function DisableAccount({ account, isOpen, onClose, onSaved }: AccountDialogProps): VNode {
-  const { name, displayName } = account;
-  const disable = useMutation('AutomationService', 'disableServiceAccount');
-  const reason = useSignal('');
-  return (
-    <ConfirmDialog
-      title={texts.disableTitle(displayName)}
-      isOpen={isOpen}
-      onClose={onClose}
-      action={texts.disable}
-      needs="OWNER"
-      mutation={disable}
-      request={() => ({ name, reason: reason.peek().trim() })}
-      onSaved={(saved) => {
-        toast(texts.disabled(displayName));
-        onSaved(saved);
-      }}
-    >
-      <p>{texts.disableEffect}</p>
-      <TextField
-        label={all.keys.revoke.reason}
-        help={texts.reasonHelp}
-        value={reason.value}
-        maxLength={NAME_CHARS_MAX}
-        onInput={(value) => {
-          reason.value = value;
-        }}
-      />
-    </ConfirmDialog>
-  );
-}
-
-export function EnableAccount({ account, isOpen, onClose, onSaved }: AccountDialogProps): VNode {
-  const { name, displayName } = account;
-  const enable = useMutation('AutomationService', 'enableServiceAccount');
-  return (
-    <ConfirmDialog
-      title={texts.enableTitle(displayName)}
-      isOpen={isOpen}
-      onClose={onClose}
-      action={texts.enable}
-      needs="OWNER"
-      look="main"
-      mutation={enable}
-      request={() => ({ name })}
-      onSaved={(saved) => {
-        toast(texts.enabled(displayName));
-        onSaved(saved);
-      }}
-    >
-      <p>{texts.enableEffect}</p>
-    </ConfirmDialog>
-  );
-}
-
-export interface DeleteAccountProps extends DialogProps {
+export interface AccountActionsProps {
   readonly account: Account;
+  /** Called with the updated account. */
+  readonly onSaved: (account: Account) => void;
   readonly onDeleted: () => void;
 }
 
-export function DeleteAccount({ account, isOpen, onClose, onDeleted }: DeleteAccountProps): VNode {
-  const { name, displayName, activeKeys, activeConnections } = account;
-  const remove = useMutation('AutomationService', 'deleteServiceAccount');
+export function AccountActions({ account, onSaved, onDeleted }: AccountActionsProps): VNode {
+  const { name, displayName, capabilities, state, activeKeys, activeConnections } = account;
+  const { open, frame } = useDialogs<'edit' | 'disable' | 'enable' | 'delete'>();
+  const isDisabled = state === 'DISABLED';
+  const reason = { of: name, label: all.keys.revoke.reason, help: texts.reasonHelp };
   return (
-    <ConfirmDialog
-      title={texts.deleteTitle(displayName)}
-      isOpen={isOpen}
-      onClose={onClose}
-      action={texts.delete}
-      needs="OWNER"
-      mutation={remove}
-      request={() => ({ name })}
-      onSaved={() => {
-        toast(texts.deleted(displayName));
-        onDeleted();
-      }}
-    >
-      <p>{texts.deleteEffect(activeKeys, activeConnections)}</p>
-    </ConfirmDialog>
+    <div class="buttons">
+      <ActionButton needs="OWNER" look="quiet" onPress={open('edit')}>
+        {texts.edit}
+      </ActionButton>
+      <ActionButton needs="OWNER" look="quiet" onPress={open(isDisabled ? 'enable' : 'disable')}>
+        {isDisabled ? texts.enable : texts.disable}
+      </ActionButton>
+      <ActionButton needs="OWNER" look="danger" onPress={open('delete')}>
+        {texts.delete}
+      </ActionButton>
+      {/* The next edit starts from the saved values. */}
+      <EditAccount
+        key={`${displayName} ${capabilities.join()}`}
+        {...frame('edit')}
+        account={account}
+        onSaved={onSaved}
+      />
+      <ActDialog
+        {...frame('disable')}
+        method={['AutomationService', 'disableServiceAccount']}
+        title={texts.disableTitle(displayName)}
+        action={texts.disable}
+        needs="OWNER"
+        reason={{ ...reason, maxLength: NAME_CHARS_MAX }}
+        request={(reason) => ({ name, reason })}
+        done={texts.disabled(displayName)}
+        onSaved={onSaved}
+      >
+        <p>{texts.disableEffect}</p>
+      </ActDialog>
+      <ActDialog
+        {...frame('enable')}
+        method={['AutomationService', 'enableServiceAccount']}
+        title={texts.enableTitle(displayName)}
+        action={texts.enable}
+        needs="OWNER"
+        look="main"
+        request={() => ({ name })}
+        done={texts.enabled(displayName)}
+        onSaved={onSaved}
+      >
+        <p>{texts.enableEffect}</p>
+      </ActDialog>
+      <ActDialog
+        {...frame('delete')}
+        method={['AutomationService', 'deleteServiceAccount']}
+        title={texts.deleteTitle(displayName)}
+        action={texts.delete}
+        needs="OWNER"
+        request={() => ({ name })}
+        done={texts.deleted(displayName)}
+        onSaved={onDeleted}
+      >
+        <p>{texts.deleteEffect(activeKeys, activeConnections)}</p>
+      </ActDialog>
+    </div>
   );
 }

@@ -143,6 +143,7 @@ function SignOut(): VNode {
   }, [kind]);
   return (
     <div class="buttons">
+      <a href="/auth/signed-in">{texts.linkAccount}</a>
       <form class="action" method="post" action="/auth/logout">
         <button type="submit" class="quiet">
           {texts.signOutHere}

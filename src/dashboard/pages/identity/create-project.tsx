@@ -4,18 +4,18 @@ import type { VNode } from 'preact';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { TextField } from '../../components/fields.tsx';
 import { toast } from '../../components/toasts.tsx';
-import { typing, useDraft } from '../../data/draft.ts';
-import { useMutation } from '../../data/mutation.ts';
+import { useForm } from '../../data/form.ts';
 import { loadProjects, type Project } from '../../data/projects.ts';
 import { navigate } from '../../router/location.ts';
 import { pathOf } from '../../router/match.ts';
 import { texts } from './texts.ts';
 
 export function CreateProject({ isOpen }: { readonly isOpen: Signal<boolean> }): VNode {
-  const draft = useDraft('createProject', { projectId: '', displayName: '' });
-  const create = useMutation('ProjectService', 'createProject');
-  const { projectId, displayName } = draft.value.value;
-  const type = typing(draft, create);
+  const { mutation, draft, fields, type } = useForm('ProjectService', 'createProject', {
+    key: 'createProject',
+    initial: { projectId: '', displayName: '' },
+  });
+  const { projectId, displayName } = fields;
   return (
     <ConfirmDialog
       title={texts.home.create}
@@ -26,12 +26,10 @@ export function CreateProject({ isOpen }: { readonly isOpen: Signal<boolean> }):
       action={texts.home.create}
       look="main"
       blocked={projectId === '' ? texts.home.idMissing : undefined}
-      mutation={create}
+      mutation={mutation}
+      draft={draft}
       request={() => ({ projectId, displayName })}
-      onSaved={(project) => {
-        draft.discard();
-        void open(project);
-      }}
+      onSaved={(project) => void open(project)}
     >
       <p class="weak">{texts.home.createHelp}</p>
       <TextField

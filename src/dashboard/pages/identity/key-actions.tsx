@@ -2,14 +2,14 @@
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { ActDialog, type DialogFrame } from '../../components/act-dialog.tsx';
 import { ActionButton } from '../../components/action-button.tsx';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { CheckField, FieldGroup, SelectField, TextField } from '../../components/fields.tsx';
 import { MutationStatus } from '../../components/mutation-status.tsx';
 import { Time } from '../../components/time.tsx';
 import { toast } from '../../components/toasts.tsx';
 import { nowMs } from '../../data/clock.ts';
-import { typing, useDraft } from '../../data/draft.ts';
+import { useForm } from '../../data/form.ts';
 import { isUnsettled, useMutation, useSaved } from '../../data/mutation.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import { texts as all, capabilityText } from './access-texts.ts';
@@ -54,9 +54,7 @@ function DaysField(props: { value: string; onInput: (value: string) => void }): 
   );
 }
 
-interface KeyDialogProps {
-  readonly isOpen: boolean;
-  readonly onClose: () => void;
+interface KeyDialogProps extends DialogFrame {
   /** Called after a key was created or has ended. */
   readonly onChanged: () => void;
 }
@@ -70,24 +68,15 @@ export interface CreateKeyProps extends KeyDialogProps {
   readonly like: Key | undefined;
 }
 
-interface CreateDraft {
-  readonly displayName: string;
-  readonly capabilities: readonly string[];
-  readonly days: string;
-}
-
 export function CreateKey(props: CreateKeyProps): VNode {
   const { parent, granted, like, isOpen, onClose, onChanged } = props;
-  const create = useMutation('AutomationService', 'createKey');
-  const draft = useDraft<CreateDraft>(`key ${parent}`, {
-    displayName: '',
-    capabilities: granted.slice(0, 1),
-    days: String(DAYS_DEFAULT),
+  const { mutation, draft, fields, type } = useForm('AutomationService', 'createKey', {
+    key: `key ${parent}`,
+    initial: { displayName: '', capabilities: granted.slice(0, 1), days: String(DAYS_DEFAULT) },
   });
-  const { displayName, days } = draft.value.value;
+  const { displayName, days } = fields;
   // Permissions may have been revoked since they were typed.
-  const capabilities = draft.value.value.capabilities.filter((one) => granted.includes(one));
-  const type = typing(draft, create);
+  const capabilities = fields.capabilities.filter((one) => granted.includes(one));
   useEffect(() => {
     if (like) type({ displayName: like.displayName, capabilities: like.capabilities });
   }, [like]);
@@ -98,7 +87,7 @@ export function CreateKey(props: CreateKeyProps): VNode {
       onClose={onClose}
       action={texts.create}
       blocked={blockedText(displayName, capabilities, days)}
-      mutation={create}
+      mutation={mutation}
       request={() => ({
         parent,
         displayName: displayName.trim(),
@@ -106,7 +95,7 @@ export function CreateKey(props: CreateKeyProps): VNode {
         lifetimeSeconds: secondsOf(days),
       })}
       onMade={onChanged}
-      {...secretParts(() => create.reset(), onChanged)}
+      {...secretParts(() => mutation.reset(), onChanged)}
       onStored={draft.discard}
     >
       <TextField
@@ -252,35 +241,25 @@ export interface RevokeKeyProps extends KeyDialogProps {
 }
 
 export function RevokeKey(props: RevokeKeyProps): VNode {
-  const { of: key, isForeign, isOpen, onClose, onChanged } = props;
-  const revoke = useMutation('AutomationService', 'revokeKey');
-  const reason = useSignal('');
+  const { of: key, isForeign, onChanged, isOpen, onClose } = props;
+  const { name, displayName } = key;
+  const { title, action, done, reason, reasonHelp, effect, foreign } = texts.revoke;
   return (
-    <ConfirmDialog
-      title={texts.revoke.title(key.displayName)}
+    <ActDialog
       isOpen={isOpen}
       onClose={onClose}
-      action={texts.revoke.action}
+      method={['AutomationService', 'revokeKey']}
+      title={title(displayName)}
+      action={action}
       needs="VIEWER"
-      mutation={revoke}
-      request={() => ({ name: key.name, reason: reason.peek().trim() })}
-      onSaved={() => {
-        toast(texts.revoke.done(key.displayName));
-        onChanged();
-      }}
+      reason={{ of: name, label: reason, help: reasonHelp, maxLength: NAME_CHARS_MAX }}
+      request={(reason) => ({ name, reason })}
+      done={done(displayName)}
+      onSaved={onChanged}
     >
       <p>
-        {texts.revoke.effect} {isForeign && texts.revoke.foreign}
+        {effect} {isForeign && foreign}
       </p>
-      <TextField
-        label={texts.revoke.reason}
-        help={texts.revoke.reasonHelp}
-        value={reason.value}
-        maxLength={NAME_CHARS_MAX}
-        onInput={(value) => {
-          reason.value = value;
-        }}
-      />
-    </ConfirmDialog>
+    </ActDialog>
   );
 }

@@ -2,20 +2,20 @@
  * Keys of one owner, or of all service accounts: effective permissions, expiry and last use,
  * soonest expiry first. Never shows a secret.
  */
-import { useSignal } from '@preact/signals';
+
 import type { ComponentChildren, VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { useChosen } from '../../components/act-dialog.tsx';
 import { ActionButton } from '../../components/action-button.tsx';
 import { Badge, StateBadge, type Tone } from '../../components/badges.tsx';
-import { DataView } from '../../components/data-view.tsx';
+import { ageColumn } from '../../components/columns.tsx';
 import { Filters, SelectFilter } from '../../components/filters.tsx';
-import { ListFoot } from '../../components/list-foot.tsx';
+import { ListTable } from '../../components/list-table.tsx';
 import { Menu, type MenuItem } from '../../components/menu.tsx';
-import { type Column, Table } from '../../components/table.tsx';
+import type { Column } from '../../components/table.tsx';
 import { Age, ageText, msOf } from '../../components/time.tsx';
-import { read } from '../../data/call.ts';
 import { nowMs } from '../../data/clock.ts';
-import { type ListLoader, useListing } from '../../data/listing.ts';
+import { type ListLoader, pagesOf, useListing } from '../../data/listing.ts';
 import { query } from '../../router/location.ts';
 import { texts as all, shortCapabilities } from './access-texts.ts';
 import { CreateKey, type Key, RevokeKey, RotateKey } from './key-actions.tsx';
@@ -32,11 +32,7 @@ export function useKeys(parent: string): ListLoader<Key> {
   const includeEnded = query.value.get('keys') === 'all';
   return useListing<Key>(
     `keys ${parent} ${includeEnded}`,
-    async (pageToken, options) => {
-      const request = { parent, includeEnded, pageSize: PAGE_ROWS, pageToken };
-      const answer = await read('AutomationService', 'listKeys', request, options);
-      return { items: answer.keys, nextPageToken: answer.nextPageToken };
-    },
+    pagesOf('AutomationService', 'listKeys', 'keys', { parent, includeEnded, pageSize: PAGE_ROWS }),
     { rows: KEYS_MAX, pollSeconds: POLL_SECONDS },
   );
 }
@@ -76,32 +72,23 @@ export function KeyTable(props: KeyTableProps): VNode {
       <Filters names={['keys']}>
         <SelectFilter
           name="keys"
-          label={texts.shown}
+          label={texts.displayed}
           all={texts.working}
           options={[{ value: 'all', title: texts.withEnded }]}
         />
       </Filters>
-      <DataView
+      <ListTable
         of={list}
-        isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
-        empty={empty}
         missing={({ nextPageToken }) => (nextPageToken === '' ? [] : [texts.partOrder])}
+        label={texts.label}
+        columns={columnsOf(props)}
+        order={byEnd}
+        keyOf={({ name }) => name}
+        {...(owner && { href: owner.href })}
+        empty={empty}
       >
-        {({ items, nextPageToken }) => (
-          <>
-            <Table
-              label={texts.label}
-              columns={columnsOf(props)}
-              rows={byEnd(items)}
-              keyOf={({ name }) => name}
-              {...(owner && { href: owner.href })}
-              rowCount={nextPageToken === '' ? items.length : -1}
-            />
-            <ListFoot of={list} />
-            <p class="weak">{texts.usedMeaning}</p>
-          </>
-        )}
-      </DataView>
+        <p class="weak">{texts.usedMeaning}</p>
+      </ListTable>
     </>
   );
 }
@@ -133,12 +120,7 @@ function columnsOf({ actions, owner, isOwnerDisabled }: KeyTableProps): Column<K
     },
     { key: 'may', title: texts.may, phone: 'second', cell: (key) => <May {...key} /> },
     { key: 'end', title: texts.end, phone: 'labelled', cell: (key) => <End of={key} /> },
-    {
-      key: 'used',
-      title: texts.lastUsed,
-      phone: 'hide',
-      cell: ({ lastUsedUnix }) => <Age ms={msOf(lastUsedUnix)} />,
-    },
+    ageColumn('used', texts.lastUsed, ({ lastUsedUnix }) => lastUsedUnix, { phone: 'hide' }),
     ...(actions
       ? [{ key: 'acts', title: all.actions, align: 'right' as const, cell: actions }]
       : []),
@@ -210,18 +192,16 @@ export function OwnerKeys(props: OwnerKeysProps): VNode {
     if (before.current !== basis) list.reload();
     before.current = basis;
   }, [basis, list.reload]);
-  const act = useSignal<Action | undefined>(undefined);
-  const open = (next: Action): void => {
-    act.value = next;
-  };
-  const close = (): void => {
-    act.value = undefined;
-  };
+  const { value: now, choose: open, frame } = useChosen<Action>();
   const changed = (): void => {
     list.reload();
     onChanged?.();
   };
-  const now = act.value;
+  const dialog = (kind: Action['kind']) => ({
+    ...frame,
+    isOpen: now?.kind === kind,
+    onChanged: changed,
+  });
   const createLike = (like: Key): void => open({ kind: 'create', like });
   return (
     <>
@@ -239,29 +219,15 @@ export function OwnerKeys(props: OwnerKeysProps): VNode {
         actions={(key) => <Actions of={key} blocked={blocked} isForeign={isForeign} open={open} />}
       />
       <CreateKey
+        {...dialog('create')}
         parent={parent}
         granted={granted}
         like={now?.kind === 'create' ? now.like : undefined}
-        isOpen={now?.kind === 'create'}
-        onClose={close}
-        onChanged={changed}
       />
       {(now?.kind === 'rotate' || now?.kind === 'revoke') && (
         <>
-          <RotateKey
-            of={now.key}
-            isOpen={now.kind === 'rotate'}
-            onClose={close}
-            onChanged={changed}
-            onLost={createLike}
-          />
-          <RevokeKey
-            of={now.key}
-            isForeign={isForeign}
-            isOpen={now.kind === 'revoke'}
-            onClose={close}
-            onChanged={changed}
-          />
+          <RotateKey {...dialog('rotate')} of={now.key} onLost={createLike} />
+          <RevokeKey {...dialog('revoke')} of={now.key} isForeign={isForeign} />
         </>
       )}
     </>

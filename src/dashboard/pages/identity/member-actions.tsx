@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { ActDialog, type DialogFrame } from '../../components/act-dialog.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { SelectField, TextField } from '../../components/fields.tsx';
 import { toast } from '../../components/toasts.tsx';
@@ -44,12 +45,10 @@ function RoleField(props: {
   );
 }
 
-interface MemberDialogProps {
+interface MemberDialogProps extends DialogFrame {
   readonly member: Member;
   /** True for the current user. */
   readonly isOwn: boolean;
-  readonly isOpen: boolean;
-  readonly onClose: () => void;
   readonly onSaved: () => void;
 }
 
@@ -92,27 +91,21 @@ function roleOf({ role }: Member): Role {
   return role === 'ROLE_UNSPECIFIED' ? 'VIEWER' : role;
 }
 
-export function RemoveMember({
-  member,
-  isOwn,
-  isOpen,
-  onClose,
-  onSaved,
-}: MemberDialogProps): VNode {
-  const remove = useMutation('ProjectService', 'removeMember');
+export function RemoveMember(props: MemberDialogProps): VNode {
+  const { member, isOwn, onSaved, isOpen, onClose } = props;
   const who = titleOfMember(member);
   const { removal } = texts;
   return (
-    <ConfirmDialog
-      title={isOwn ? removal.titleOwn : removal.title(who)}
+    <ActDialog
       isOpen={isOpen}
       onClose={onClose}
+      method={['ProjectService', 'removeMember']}
+      title={isOwn ? removal.titleOwn : removal.title(who)}
       action={isOwn ? removal.leave : removal.action}
       needs={isOwn ? 'VIEWER' : 'OWNER'}
-      mutation={remove}
       request={() => ({ name: member.name })}
+      done={removal.removed(who)}
       onSaved={() => {
-        toast(removal.removed(who));
         if (!isOwn) onSaved();
         else void loadProjects().then(() => navigate(`${pathOf('home')}?all`));
       }}
@@ -123,14 +116,12 @@ export function RemoveMember({
         <li>{removal.mail}</li>
         <li>{removal.stays}</li>
       </ul>
-    </ConfirmDialog>
+    </ActDialog>
   );
 }
 
-interface InviteProps {
+interface InviteProps extends DialogFrame {
   readonly projectName: string;
-  readonly isOpen: boolean;
-  readonly onClose: () => void;
   readonly onMade: () => void;
 }
 
@@ -183,36 +174,5 @@ export function InviteMember({ projectName, isOpen, onClose, onMade }: InvitePro
         <p class="weak">{hasMail ? invitations.sends : invitations.sendsNot}</p>
       )}
     </SecretDialog>
-  );
-}
-
-interface RevokeInvitationProps {
-  /** Undefined while the dialog is closed. */
-  readonly invitation: Invitation | undefined;
-  readonly onClose: () => void;
-  readonly onSaved: () => void;
-}
-
-export function RevokeInvitation(props: RevokeInvitationProps): VNode {
-  const { invitation, onClose, onSaved } = props;
-  const revoke = useMutation('ProjectService', 'revokeInvitation');
-  const { invitations } = texts;
-  const { name = '', email = '' } = invitation ?? {};
-  return (
-    <ConfirmDialog
-      title={invitations.revokeTitle(email)}
-      isOpen={invitation !== undefined}
-      onClose={onClose}
-      action={invitations.revoke}
-      needs="OWNER"
-      mutation={revoke}
-      request={() => ({ name })}
-      onSaved={() => {
-        toast(invitations.revoked(email));
-        onSaved();
-      }}
-    >
-      <p>{invitations.revokeEffect}</p>
-    </ConfirmDialog>
   );
 }

@@ -2,13 +2,13 @@
  * The personal keys of one member. Members create and rotate their own keys; a project owner can
  * list and revoke those of others, but never see a secret.
  */
+
 import type { VNode } from 'preact';
 import { read } from '../../data/call.ts';
 import { loadPages } from '../../data/listing.ts';
 import { useLoaded } from '../../data/loaded.ts';
 import { mayDo, project, projectsState } from '../../data/projects.ts';
-import { pageTitles } from '../../layout/texts.ts';
-import { pathOf } from '../../router/match.ts';
+import { AboveTitle } from '../above-title.tsx';
 import type { PageProps } from '../page.ts';
 import { useTitle } from '../title.ts';
 import { texts } from './access-texts.ts';
@@ -27,9 +27,7 @@ export function Page({ parameters }: PageProps): VNode {
   const isKnown = projectsState.value.is === 'loaded';
   return (
     <>
-      <p class="above-title">
-        <a href={pathOf('members', { project: id })}>{pageTitles.members}</a>
-      </p>
+      <AboveTitle list="members" project={id} />
       <h1 class="name">{title}</h1>
       <p class="weak">{isOwn ? texts.members.ownKeysHelp : texts.members.foreignKeysHelp}</p>
       {isKnown && (

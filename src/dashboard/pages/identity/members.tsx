@@ -1,15 +1,23 @@
 /** The members of a project with their roles and addresses, and pending invitations. */
-import { useSignal } from '@preact/signals';
+
 import type { VNode } from 'preact';
+import {
+  ActDialog,
+  type DialogFrame,
+  useChosen,
+  useDialogs,
+} from '../../components/act-dialog.tsx';
 import { ActionButton } from '../../components/action-button.tsx';
 import { Badge } from '../../components/badges.tsx';
+import { ageColumn } from '../../components/columns.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { ListFoot } from '../../components/list-foot.tsx';
+import { ListTable } from '../../components/list-table.tsx';
 import { Menu, type MenuItem } from '../../components/menu.tsx';
 import { type Column, Table } from '../../components/table.tsx';
-import { Age, msOf, Time } from '../../components/time.tsx';
+import { msOf, Time } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
-import { type ListLoader, useListing } from '../../data/listing.ts';
+import { type ListLoader, pagesOf, useListing } from '../../data/listing.ts';
 import { mayDo, project } from '../../data/projects.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { navigate } from '../../router/location.ts';
@@ -21,7 +29,6 @@ import {
   InviteMember,
   type Member,
   RemoveMember,
-  RevokeInvitation,
   titleOfMember,
 } from './member-actions.tsx';
 
@@ -34,27 +41,18 @@ export function Page({ parameters }: PageProps): VNode {
   const projectName = `projects/${parameters.project}`;
   const members = useListing<Member>(
     `members ${projectName}`,
-    async (pageToken, options) => {
-      const request = { projectName, pageSize: ROWS, pageToken };
-      const answer = await read('ProjectService', 'listMembers', request, options);
-      return { items: answer.members, nextPageToken: answer.nextPageToken };
-    },
+    pagesOf('ProjectService', 'listMembers', 'members', { projectName, pageSize: ROWS }),
     { rows: ROWS, pollSeconds: POLL_SECONDS },
   );
   const own = project.value?.memberName;
-  const isInviting = useSignal(false);
+  const { open, frame } = useDialogs<'invite'>();
   return (
     <>
       <div class="section-head">
         <h1>{pageTitles.members}</h1>
         <span class="buttons">
           {own !== undefined && <a href={`/${own}/keys`}>{texts.members.myKeys}</a>}
-          <ActionButton
-            needs="OWNER"
-            onPress={() => {
-              isInviting.value = true;
-            }}
-          >
+          <ActionButton needs="OWNER" onPress={open('invite')}>
             {texts.invitations.invite}
           </ActionButton>
         </span>
@@ -71,7 +69,7 @@ export function Page({ parameters }: PageProps): VNode {
           </>
         )}
       </DataView>
-      {mayDo('OWNER') && <Invitations projectName={projectName} isInviting={isInviting} />}
+      {mayDo('OWNER') && <Invitations projectName={projectName} inviting={frame('invite')} />}
     </>
   );
 }
@@ -85,39 +83,27 @@ interface MembersProps {
 }
 
 function Members({ members, isWhole, own, list }: MembersProps): VNode {
-  const act = useSignal<Action | undefined>(undefined);
-  const close = (): void => {
-    act.value = undefined;
-  };
-  const open = (next: Action) => {
-    act.value = next;
-  };
-  const asked = act.value;
+  const { value: requested, choose, frame } = useChosen<Action>();
+  const dialog = (member: Member, isOpen: boolean) => ({
+    member,
+    isOwn: member.name === own,
+    isOpen,
+    onClose: frame.onClose,
+    onSaved: list.reload,
+  });
   return (
     <>
       <Table
         label={texts.members.label}
-        columns={columnsFor(own, open)}
+        columns={columnsFor(own, choose)}
         rows={members}
         keyOf={({ name }) => name}
         rowCount={isWhole ? members.length : -1}
       />
-      {asked !== undefined && (
+      {requested !== undefined && (
         <>
-          <ChangeRole
-            member={asked.member}
-            isOwn={asked.member.name === own}
-            isOpen={asked.kind === 'role'}
-            onClose={close}
-            onSaved={list.reload}
-          />
-          <RemoveMember
-            member={asked.member}
-            isOwn={asked.member.name === own}
-            isOpen={asked.kind === 'remove'}
-            onClose={close}
-            onSaved={list.reload}
-          />
+          <ChangeRole {...dialog(requested.member, requested.kind === 'role')} />
+          <RemoveMember {...dialog(requested.member, requested.kind === 'remove')} />
         </>
       )}
     </>
@@ -145,12 +131,7 @@ function columnsFor(own: string | undefined, open: (act: Action) => void): Colum
       cell: (member) => <Address {...member} />,
     },
     { key: 'role', title: texts.role, cell: ({ role }) => role },
-    {
-      key: 'since',
-      title: members.since,
-      phone: 'hide',
-      cell: ({ joinedUnix }) => <Age ms={msOf(joinedUnix)} />,
-    },
+    ageColumn('since', members.since, ({ joinedUnix }) => joinedUnix, { phone: 'hide' }),
     {
       key: 'acts',
       title: texts.actions,
@@ -215,13 +196,14 @@ const INVITATIONS_MAX = 100;
 
 interface InvitationsProps {
   readonly projectName: string;
-  /** True while an invitation is being created. */
-  readonly isInviting: { value: boolean };
+  /** Frame of the dialog that creates one. */
+  readonly inviting: DialogFrame;
 }
 
 /** Only an owner may list them. */
-function Invitations({ projectName, isInviting }: InvitationsProps): VNode {
-  const revoking = useSignal<Invitation | undefined>(undefined);
+function Invitations({ projectName, inviting }: InvitationsProps): VNode {
+  const { value: revoked, choose, frame } = useChosen<Invitation>();
+  const { invitations } = texts;
   const list = useListing<Invitation>(
     `invitations ${projectName}`,
     async (pageToken, options) => {
@@ -235,40 +217,26 @@ function Invitations({ projectName, isInviting }: InvitationsProps): VNode {
   return (
     <section aria-labelledby="invitations">
       <h2 id="invitations">{texts.invitations.title}</h2>
-      <DataView
+      <ListTable
         of={list}
-        isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
+        label={texts.invitations.label}
+        columns={invitationColumns(choose)}
+        keyOf={({ name }) => name}
         empty={<p>{texts.invitations.none}</p>}
-      >
-        {({ items }) => (
-          <>
-            <Table
-              label={texts.invitations.label}
-              columns={invitationColumns((invitation) => {
-                revoking.value = invitation;
-              })}
-              rows={items}
-              keyOf={({ name }) => name}
-            />
-            <ListFoot of={list} />
-          </>
-        )}
-      </DataView>
-      <InviteMember
-        projectName={projectName}
-        isOpen={isInviting.value}
-        onClose={() => {
-          isInviting.value = false;
-        }}
-        onMade={list.reload}
       />
-      <RevokeInvitation
-        invitation={revoking.value}
-        onClose={() => {
-          revoking.value = undefined;
-        }}
+      <InviteMember {...inviting} projectName={projectName} onMade={list.reload} />
+      <ActDialog
+        {...frame}
+        method={['ProjectService', 'revokeInvitation']}
+        title={invitations.revokeTitle(revoked?.email ?? '')}
+        action={invitations.revoke}
+        needs="OWNER"
+        request={() => ({ name: revoked?.name ?? '' })}
+        done={invitations.revoked(revoked?.email ?? '')}
         onSaved={list.reload}
-      />
+      >
+        <p>{invitations.revokeEffect}</p>
+      </ActDialog>
     </section>
   );
 }

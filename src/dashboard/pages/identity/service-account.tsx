@@ -1,8 +1,6 @@
 /** One service account: its permissions, its keys, how to use them, and its deletion. */
 
-import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
-import { ActionButton } from '../../components/action-button.tsx';
 import { StateBadge } from '../../components/badges.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { DataView } from '../../components/data-view.tsx';
@@ -14,10 +12,11 @@ import { type Loader, useLoaded } from '../../data/loaded.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { navigate } from '../../router/location.ts';
 import { pathIfAny, pathOf } from '../../router/match.ts';
+import { AboveTitle } from '../above-title.tsx';
 import type { PageProps } from '../page.ts';
 import { useTitle } from '../title.ts';
 import { texts as all, shortCapabilities } from './access-texts.ts';
-import { DeleteAccount, DisableAccount, EditAccount, EnableAccount } from './account-actions.tsx';
+import { AccountActions } from './account-actions.tsx';
 import { OwnerKeys } from './keys.tsx';
 import type { Account } from './use-service-accounts.ts';
 
@@ -36,24 +35,22 @@ export function Page({ parameters }: PageProps): VNode {
   useTitle(value?.displayName);
   return (
     <>
-      <p class="above-title">
-        <a href={pathOf('serviceAccounts', { project })}>{pageTitles.serviceAccounts}</a>
-      </p>
+      <AboveTitle list="serviceAccounts" project={project} />
       <h1 class="name">{value?.displayName || pageTitles.serviceAccount}</h1>
       <DataView of={account} lines={8}>
-        {(value) => <Shown account={value} loader={account} project={project} />}
+        {(value) => <AccountDetails account={value} loader={account} project={project} />}
       </DataView>
     </>
   );
 }
 
-interface ShownProps {
+interface AccountProps {
   readonly account: Account;
   readonly loader: Loader<Account>;
   readonly project: string;
 }
 
-function Shown({ account, loader, project }: ShownProps): VNode {
+function AccountDetails({ account, loader, project }: AccountProps): VNode {
   const isDisabled = account.state === 'DISABLED';
   const mayRead = account.capabilities.includes('monitoring.read');
   return (
@@ -65,7 +62,11 @@ function Shown({ account, loader, project }: ShownProps): VNode {
         </NoticeBox>
       )}
       <Facts account={account} project={project} />
-      <Actions account={account} loader={loader} project={project} />
+      <AccountActions
+        account={account}
+        onSaved={loader.set}
+        onDeleted={() => navigate(pathOf('serviceAccounts', { project }))}
+      />
       <h2>{texts.keys}</h2>
       <OwnerKeys
         parent={account.name}
@@ -114,48 +115,6 @@ function Facts({ account, project }: { account: Account; project: string }): VNo
   );
 }
 
-type Action = 'edit' | 'disable' | 'enable' | 'delete';
-
-function Actions({ account, loader, project }: ShownProps): VNode {
-  const act = useSignal<Action | undefined>(undefined);
-  const open = (which: Action) => () => {
-    act.value = which;
-  };
-  const dialog = (which: Action) => ({
-    account,
-    isOpen: act.value === which,
-    onSaved: loader.set,
-    onClose: () => {
-      act.value = undefined;
-    },
-  });
-  const isDisabled = account.state === 'DISABLED';
-  return (
-    <div class="buttons">
-      <ActionButton needs="OWNER" look="quiet" onPress={open('edit')}>
-        {texts.edit}
-      </ActionButton>
-      <ActionButton needs="OWNER" look="quiet" onPress={open(isDisabled ? 'enable' : 'disable')}>
-        {isDisabled ? texts.enable : texts.disable}
-      </ActionButton>
-      <ActionButton needs="OWNER" look="danger" onPress={open('delete')}>
-        {texts.delete}
-      </ActionButton>
-      {/* The next edit starts from the saved values. */}
-      <EditAccount
-        key={`${account.displayName} ${account.capabilities.join()}`}
-        {...dialog('edit')}
-      />
-      <DisableAccount {...dialog('disable')} />
-      <EnableAccount {...dialog('enable')} />
-      <DeleteAccount
-        {...dialog('delete')}
-        onDeleted={() => navigate(pathOf('serviceAccounts', { project }))}
-      />
-    </div>
-  );
-}
-
 /** Where to use a key next, with this project's addresses but without a secret. */
 function Usage({ project }: { readonly project: string }): VNode {
   const base = `${window.location.origin}/v1/monitoring/projects/${encodeURIComponent(project)}`;
@@ -189,11 +148,13 @@ function scrapeConfiguration(url: string): string {
     honor_timestamps: true
     track_timestamps_staleness: true
     authorization:
+      type: Bearer
       credentials_file: /etc/prometheus/vm-monitoring.key
     http_sd_configs:
       - url: ${url}
         refresh_interval: 60s
         authorization:
+          type: Bearer
           credentials_file: /etc/prometheus/vm-monitoring.key
 `;
 }

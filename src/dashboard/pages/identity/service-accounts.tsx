@@ -2,13 +2,12 @@
  * The service accounts of a project, and all their keys, soonest expiry first: the place to look
  * before programs lose access.
  */
-import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
+import { useDialogs } from '../../components/act-dialog.tsx';
 import { ActionButton } from '../../components/action-button.tsx';
 import { StateBadge } from '../../components/badges.tsx';
-import { DataView } from '../../components/data-view.tsx';
-import { ListFoot } from '../../components/list-foot.tsx';
-import { type Column, Table } from '../../components/table.tsx';
+import { ListTable } from '../../components/list-table.tsx';
+import type { Column } from '../../components/table.tsx';
 import { Age } from '../../components/time.tsx';
 import type { Listing } from '../../data/listing.ts';
 import { format } from '../../data/preferences.ts';
@@ -29,7 +28,7 @@ const POLL_SECONDS = 30;
 
 export function Page({ parameters }: PageProps): VNode {
   const projectName = `projects/${parameters.project}`;
-  const isCreating = useSignal(false);
+  const { open, frame } = useDialogs<'create'>();
   const list = useServiceAccounts(projectName, POLL_SECONDS);
   const keys = useKeys(`${projectName}/serviceAccounts/-`);
   const known = list.state.value.value;
@@ -43,29 +42,18 @@ export function Page({ parameters }: PageProps): VNode {
       <h1>{pageTitles.serviceAccounts}</h1>
       <p class="weak">{texts.about}</p>
       <p>
-        <ActionButton
-          needs="OWNER"
-          onPress={() => {
-            isCreating.value = true;
-          }}
-        >
+        <ActionButton needs="OWNER" onPress={open('create')}>
           {texts.create}
         </ActionButton>
       </p>
-      <DataView of={list} isEmpty={isEmpty} empty={<Empty />}>
-        {({ items }) => (
-          <>
-            <Table
-              label={pageTitles.serviceAccounts}
-              columns={columnsWith(ends)}
-              rows={items}
-              keyOf={({ name }) => name}
-              href={({ name }) => `/${name}`}
-            />
-            <ListFoot of={list} />
-          </>
-        )}
-      </DataView>
+      <ListTable
+        of={list}
+        empty={<Empty />}
+        label={pageTitles.serviceAccounts}
+        columns={columnsWith(ends)}
+        keyOf={({ name }) => name}
+        href={({ name }) => `/${name}`}
+      />
       {!isWithout && (
         <section aria-labelledby="keys">
           <h2 id="keys">{texts.allKeys}</h2>
@@ -81,13 +69,7 @@ export function Page({ parameters }: PageProps): VNode {
         </section>
       )}
       <PromqlLookBack projectName={projectName} />
-      <CreateAccount
-        projectName={projectName}
-        isOpen={isCreating.value}
-        onClose={() => {
-          isCreating.value = false;
-        }}
-      />
+      <CreateAccount {...frame('create')} projectName={projectName} />
     </>
   );
 }

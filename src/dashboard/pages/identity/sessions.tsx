@@ -1,15 +1,13 @@
 /** The user's sessions, and ending one of them. */
-import { useSignal } from '@preact/signals';
+
 import type { VNode } from 'preact';
+import { ActDialog, useChosen } from '../../components/act-dialog.tsx';
 import { Badge } from '../../components/badges.tsx';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { ageColumn } from '../../components/columns.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { type Column, Table } from '../../components/table.tsx';
-import { Age, msOf } from '../../components/time.tsx';
-import { toast } from '../../components/toasts.tsx';
 import { read } from '../../data/call.ts';
 import { useLoaded } from '../../data/loaded.ts';
-import { useMutation } from '../../data/mutation.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import { texts as all } from './texts.ts';
 
@@ -20,23 +18,20 @@ type Session = ResponseOf<'ProjectService', 'listSessions'>['sessions'][number];
 const POLL_SECONDS = 30;
 
 export function Sessions(): VNode {
-  const asked = useSignal<Session | undefined>(undefined);
-  const end = useMutation('ProjectService', 'endSession');
+  const requested = useChosen<Session>();
   const list = useLoaded(
     'sessions',
     (options) => read('ProjectService', 'listSessions', {}, options),
     POLL_SECONDS,
   );
-  const { name = '', agent = '' } = asked.value ?? {};
+  const { name = '', agent = '' } = requested.value ?? {};
   return (
     <>
       <DataView of={list} lines={2}>
         {({ sessions }) => (
           <Table
             label={texts.label}
-            columns={columnsFor((session) => {
-              asked.value = session;
-            })}
+            columns={columnsFor(requested.choose)}
             // Most recent use first; users look for old sessions at the end.
             rows={sessions.toSorted((a, b) => Number(b.lastUsedUnix) - Number(a.lastUsedUnix))}
             keyOf={(session) => session.name}
@@ -44,23 +39,18 @@ export function Sessions(): VNode {
         )}
       </DataView>
       <p class="weak">{texts.lifetime}</p>
-      <ConfirmDialog
+      <ActDialog
+        {...requested.frame}
+        method={['ProjectService', 'endSession']}
         title={texts.endTitle(agentName(agent))}
-        isOpen={asked.value !== undefined}
-        onClose={() => {
-          asked.value = undefined;
-        }}
         action={texts.end}
         needs="VIEWER"
-        mutation={end}
         request={() => ({ name })}
-        onSaved={() => {
-          toast(texts.ended);
-          list.reload();
-        }}
+        done={texts.ended}
+        onSaved={list.reload}
       >
         <p>{texts.endEffect}</p>
-      </ConfirmDialog>
+      </ActDialog>
     </>
   );
 }
@@ -80,18 +70,8 @@ function columnsFor(end: (session: Session) => void): Column<Session>[] {
       phone: 'second',
       cell: ({ signInMethod }) => methods[signInMethod] ?? signInMethod,
     },
-    {
-      key: 'created',
-      title: texts.created,
-      phone: 'hide',
-      cell: ({ createdUnix }) => <Age ms={msOf(createdUnix)} />,
-    },
-    {
-      key: 'used',
-      title: texts.used,
-      phone: 'second',
-      cell: ({ lastUsedUnix }) => <Age ms={msOf(lastUsedUnix)} />,
-    },
+    ageColumn('created', texts.created, ({ createdUnix }) => createdUnix, { phone: 'hide' }),
+    ageColumn('used', texts.used, ({ lastUsedUnix }) => lastUsedUnix, { phone: 'second' }),
     {
       key: 'end',
       title: texts.actions,

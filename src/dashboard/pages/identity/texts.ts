@@ -44,6 +44,7 @@ export const texts = localized({
     keys: 'My keys',
     keysIn: (project: string) => `Keys in ${project}`,
     sessions: 'Sessions',
+    linkAccount: 'Link an account at the identity provider',
     signOutHere: 'Sign out',
     signOutHereEffect: 'Ends the session of this browser only.',
     signOut: 'Sign out everywhere',

@@ -2,20 +2,20 @@
  * All notices of a project, newest first: what happened, whether it is ongoing, and where to
  * continue.
  */
+
 import type { ComponentChildren, VNode } from 'preact';
+import { displayedText } from '../../../delivery/api/notice-text.ts';
 import { Badge, type Tone } from '../../components/badges.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { ListFoot } from '../../components/list-foot.tsx';
 import { msOf, Time } from '../../components/time.tsx';
-import { read } from '../../data/call.ts';
-import { useListing } from '../../data/listing.ts';
+import { pagesOf, useListing } from '../../data/listing.ts';
 import { mayDo, type Role } from '../../data/projects.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { texts as shared } from '../../messages/en.ts';
 import { matchPath, pathOf } from '../../router/match.ts';
 import type { PageProps } from '../page.ts';
-import { shownText } from './notice-text.ts';
 import { texts as all } from './project-texts.ts';
 
 type Notice = ResponseOf<'AlertService', 'listNotices'>['notices'][number];
@@ -29,11 +29,7 @@ export function Page({ parameters }: PageProps): VNode {
   const projectName = `projects/${project}`;
   const list = useListing<Notice>(
     `all notices ${projectName}`,
-    async (pageToken, options) => {
-      const request = { projectName, pageSize: ROWS, pageToken };
-      const answer = await read('AlertService', 'listNotices', request, options);
-      return { items: answer.notices, nextPageToken: answer.nextPageToken };
-    },
+    pagesOf('AlertService', 'listNotices', 'notices', { projectName, pageSize: ROWS }),
     { rows: ROWS, pollSeconds: POLL_SECONDS },
   );
   return (
@@ -79,7 +75,7 @@ function Line({ of: notice, project }: LineProps): VNode {
       <p class="incident-badges">
         <Badge tone={tone} text={word} /> <strong>{titles[kind] ?? kind}</strong>
       </p>
-      <Sentences all={shownText(text).split('\n')} />
+      <Sentences all={displayedText(text).split('\n')} />
       <p class="weak">
         <When of={notice} />
       </p>

@@ -1,5 +1,7 @@
 /** The overview of a project: counts, worst incidents, silent data centers and first steps. */
+
 import type { VNode } from 'preact';
+import { displayedText } from '../../../delivery/api/notice-text.ts';
 import { DataView } from '../../components/data-view.tsx';
 import { NoticeBox } from '../../components/notice-box.tsx';
 import { Age, ageText, msOf } from '../../components/time.tsx';
@@ -13,7 +15,6 @@ import { pathOf } from '../../router/match.ts';
 import type { PageProps } from '../page.ts';
 import { Counts, type Overview } from './counts.tsx';
 import { FirstSteps } from './first-steps.tsx';
-import { shownText } from './notice-text.ts';
 import { texts } from './texts.ts';
 import { WatchedVms } from './watched-vms.tsx';
 import { WorstIncidents } from './worst-incidents.tsx';
@@ -141,7 +142,7 @@ function Notices({ project }: { readonly project: string }): VNode {
           <ul class="plain-list">
             {notices.map(({ name, text, raisedUnix }) => (
               <li key={name}>
-                {shownText(text)}{' '}
+                {displayedText(text)}{' '}
                 <span class="weak">
                   <Age ms={msOf(raisedUnix)} />
                 </span>

@@ -12,6 +12,7 @@ export const texts = localized({
       INSTANCE_LIMIT: 'Alert instances are not evaluated',
       DESTINATION_PAUSED: 'Destination paused by the service',
       RECIPIENT_BOUNCED: 'Mail bounces',
+      MESSAGES_REFUSED: 'Messages are rejected',
       ACCESS_CHANGED: 'Access changed',
       READINGS_REFUSED: 'Readings are not stored',
       VM_CONTESTED: 'A VM runs in two places',

@@ -2,20 +2,19 @@
  * The first few VMs with their readings. A new VM has its memory reading at once, and CPU with the
  * second reading; the page announces when, and reloads at that moment.
  */
+
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { StateBadge } from '../../components/badges.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { type Column, Table } from '../../components/table.tsx';
-import { Age, msOf } from '../../components/time.tsx';
+import { msOf } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
 import type { Vm } from '../../data/catalogue.ts';
 import { serverClock } from '../../data/clock.ts';
 import { type Load, useLoaded } from '../../data/loaded.ts';
 import { idOf } from '../../data/names.ts';
 import { pathOf } from '../../router/match.ts';
-import { Reading, VmState } from '../vms/readings.tsx';
-import { texts as vmTexts } from '../vms/texts.ts';
+import { Reading, vmColumns } from '../vms/readings.tsx';
 import { texts } from './texts.ts';
 
 const POLL_SECONDS = 15;
@@ -106,43 +105,18 @@ async function secondReadingMs(
   return count <= 1 ? observedMs + service.samplingIntervalSeconds * 1_000 : undefined;
 }
 
+const { name, state, memory, cpu, telemetry, observed } = vmColumns;
+
 const columns: readonly Column<Watched>[] = [
+  name,
+  state,
+  memory,
   {
-    key: 'name',
-    title: vmTexts.name,
-    width: 'grow',
-    cell: ({ displayName, name }) => displayName || idOf(name),
-  },
-  { key: 'state', title: vmTexts.state, cell: (vm) => <VmState vm={vm} /> },
-  {
-    key: 'memory',
-    title: vmTexts.memory,
-    align: 'right',
-    phone: 'second',
-    cell: ({ memoryUsedBytes, state }) => (
-      <Reading value={memoryUsedBytes} unit="bytes" state={state} />
-    ),
-  },
-  {
-    key: 'cpu',
-    title: vmTexts.cpu,
-    align: 'right',
-    phone: 'second',
+    ...cpu,
     cell: ({ cpuUtilizationPct, secondMs, state }) => (
       <Reading value={cpuUtilizationPct} unit="percent" secondMs={secondMs} state={state} />
     ),
   },
-  {
-    key: 'telemetry',
-    title: vmTexts.telemetry,
-    phone: 'hide',
-    cell: ({ telemetry }) => telemetry && <StateBadge value={telemetry.state} />,
-  },
-  {
-    key: 'observed',
-    title: vmTexts.observed,
-    align: 'right',
-    phone: 'hide',
-    cell: ({ telemetry }) => <Age ms={msOf(telemetry?.lastObservedUnix)} />,
-  },
+  telemetry,
+  observed,
 ];

@@ -1,11 +1,12 @@
 /** The worst incidents: by severity, newest first; unattended ones before others. */
+
 import type { VNode } from 'preact';
-import { StateBadge } from '../../components/badges.tsx';
+import { ageColumn, stateColumn } from '../../components/columns.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { type Column, Table } from '../../components/table.tsx';
-import { Age, msOf } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
 import { type Load, useLoaded } from '../../data/loaded.ts';
+import { idOf } from '../../data/names.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import { pathOf } from '../../router/match.ts';
 import { texts } from './texts.ts';
@@ -38,7 +39,7 @@ export function WorstIncidents({ project }: { readonly project: string }): VNode
             columns={columns}
             rows={incidents}
             keyOf={({ name }) => name}
-            href={({ name }) => pathOf('incident', { project, incident: lastPart(name) })}
+            href={({ name }) => pathOf('incident', { project, incident: idOf(name) })}
           />
         )}
       </DataView>
@@ -68,19 +69,10 @@ const columns: readonly Column<Incident>[] = [
     title: texts.what,
     width: 'grow',
     cell: ({ ruleDisplayName, vmName, vmDisplayName, datacenter }) =>
-      `${ruleDisplayName}: ${vmName === '' ? datacenter : vmDisplayName || lastPart(vmName)}`,
+      `${ruleDisplayName}: ${vmName === '' ? datacenter : vmDisplayName || idOf(vmName)}`,
   },
-  {
-    key: 'severity',
-    title: texts.severity,
-    cell: ({ severity }) => <StateBadge value={severity} />,
-  },
-  {
-    key: 'since',
-    title: texts.since,
-    phone: 'second',
-    cell: ({ startedUnix }) => <Age ms={msOf(startedUnix)} />,
-  },
+  stateColumn('severity', texts.severity, ({ severity }) => severity),
+  ageColumn('since', texts.since, ({ startedUnix }) => startedUnix, { phone: 'second' }),
   {
     key: 'attention',
     title: texts.attentionBy,
@@ -91,7 +83,3 @@ const columns: readonly Column<Incident>[] = [
     },
   },
 ];
-
-function lastPart(name: string): string {
-  return name.slice(name.lastIndexOf('/') + 1);
-}

@@ -2,16 +2,14 @@
  * Expanded monitoring of a VM: not available, off, a token waiting for the agent, or on. Viewing
  * changes nothing; turning it on creates a token, which is shown once.
  */
-import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
+import { ActDialog, useDialogs } from '../../components/act-dialog.tsx';
 import { ActionButton } from '../../components/action-button.tsx';
 import { Badge } from '../../components/badges.tsx';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { MutationStatus } from '../../components/mutation-status.tsx';
 import { SecretOnce } from '../../components/secret-once.tsx';
 import { Age, msOf, Time } from '../../components/time.tsx';
-import { toast } from '../../components/toasts.tsx';
 import type { Vm } from '../../data/catalogue.ts';
 import { useMutation } from '../../data/mutation.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
@@ -86,7 +84,7 @@ function State({ expanded }: { readonly expanded: Expanded }): VNode {
 function Actions(props: ExpandedMonitoringProps & { readonly expanded: Expanded }): VNode | null {
   const { vm, expanded, title, onChanged } = props;
   const enrol = useMutation('ProjectService', 'enrolVm');
-  const isAsking = useSignal(false);
+  const { open, frame } = useDialogs<'unenrol'>();
   const { state, available } = expanded;
   const enrolled = enrol.state.value;
   if (enrolled.kind === 'done') {
@@ -120,16 +118,25 @@ function Actions(props: ExpandedMonitoringProps & { readonly expanded: Expanded 
             needs="EDITOR"
             look="danger"
             effect={state === 'OFFERED' ? texts.withdrawEffect : texts.unenrolEffect}
-            onPress={() => {
-              isAsking.value = true;
-            }}
+            onPress={open('unenrol')}
           >
             {state === 'OFFERED' ? texts.withdraw : texts.unenrol}
           </ActionButton>
         )}
       </div>
       <MutationStatus of={enrol} />
-      <Unenrol vmName={vm.name} title={title} isOpen={isAsking} onChanged={onChanged} />
+      <ActDialog
+        {...frame('unenrol')}
+        method={['ProjectService', 'unenrolVm']}
+        title={texts.unenrolAsk(title)}
+        action={texts.unenrol}
+        needs="EDITOR"
+        request={() => ({ vmName: vm.name })}
+        done={texts.ended}
+        onSaved={onChanged}
+      >
+        <p>{texts.unenrolEffect}</p>
+      </ActDialog>
     </>
   );
 }
@@ -154,35 +161,5 @@ function Token(props: { readonly enrolled: Enrolled; readonly onStored: () => vo
         }
       />
     </>
-  );
-}
-
-interface UnenrolProps {
-  readonly vmName: string;
-  readonly title: string;
-  readonly isOpen: { value: boolean };
-  readonly onChanged: () => void;
-}
-
-function Unenrol({ vmName, title, isOpen, onChanged }: UnenrolProps): VNode {
-  const unenrol = useMutation('ProjectService', 'unenrolVm');
-  return (
-    <ConfirmDialog
-      title={texts.unenrolAsk(title)}
-      isOpen={isOpen.value}
-      onClose={() => {
-        isOpen.value = false;
-      }}
-      action={texts.unenrol}
-      needs="EDITOR"
-      mutation={unenrol}
-      request={() => ({ vmName })}
-      onSaved={() => {
-        toast(texts.ended);
-        onChanged();
-      }}
-    >
-      <p>{texts.unenrolEffect}</p>
-    </ConfirmDialog>
   );
 }

@@ -4,9 +4,12 @@
  */
 import type { VNode } from 'preact';
 import { StateBadge } from '../../components/badges.tsx';
+import { ageColumn } from '../../components/columns.tsx';
+import type { Column } from '../../components/table.tsx';
 import { ageText, msOf } from '../../components/time.tsx';
 import type { Vm } from '../../data/catalogue.ts';
 import { nowMs } from '../../data/clock.ts';
+import { idOf } from '../../data/names.ts';
 import { format } from '../../data/preferences.ts';
 import { names, texts as shared } from '../../messages/en.ts';
 import { formatReading } from '../../messages/format.ts';
@@ -61,3 +64,42 @@ export function Reading({ value, unit, secondMs, state }: ReadingProps): VNode {
       : texts.awaitsSecondNow;
   return <span class="weak awaited">{text}</span>;
 }
+
+/** Columns of a VM's name, state and newest readings. */
+export const vmColumns = {
+  name: {
+    key: 'name',
+    title: texts.name,
+    width: 'grow',
+    cell: ({ displayName, name }) => displayName || idOf(name),
+  },
+  state: { key: 'state', title: texts.state, cell: (vm) => <VmState vm={vm} /> },
+  cpu: {
+    key: 'cpu',
+    title: texts.cpu,
+    align: 'right',
+    phone: 'second',
+    cell: ({ cpuUtilizationPct, state }) => (
+      <Reading value={cpuUtilizationPct} unit="percent" state={state} />
+    ),
+  },
+  memory: {
+    key: 'memory',
+    title: texts.memory,
+    align: 'right',
+    phone: 'second',
+    cell: ({ memoryUsedBytes, state }) => (
+      <Reading value={memoryUsedBytes} unit="bytes" state={state} />
+    ),
+  },
+  telemetry: {
+    key: 'telemetry',
+    title: texts.telemetry,
+    phone: 'hide',
+    cell: ({ telemetry }) => telemetry && <StateBadge value={telemetry.state} />,
+  },
+  observed: ageColumn('observed', texts.observed, (vm) => vm.telemetry?.lastObservedUnix, {
+    align: 'right',
+    phone: 'hide',
+  }),
+} satisfies Readonly<Record<string, Column<Vm>>>;

@@ -1,11 +1,14 @@
 /** Firing incidents of a VM, and the state of each alert rule for it. */
+
 import type { ComponentChildren, VNode } from 'preact';
 import { StateBadge } from '../../components/badges.tsx';
+import { ageColumn, stateColumn } from '../../components/columns.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { type Column, Table } from '../../components/table.tsx';
-import { Age, msOf, Time } from '../../components/time.tsx';
+import { msOf, Time } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
 import { useLoaded } from '../../data/loaded.ts';
+import { idOf } from '../../data/names.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import { pathIfAny, pathOf } from '../../router/match.ts';
 import { texts as all } from './texts.ts';
@@ -46,9 +49,7 @@ export function OpenIncidents({ project, name }: VmAlertsProps): VNode {
               columns={incidentColumns}
               rows={incidents}
               keyOf={(incident) => incident.name}
-              href={(incident) =>
-                pathOf('incident', { project, incident: lastPart(incident.name) })
-              }
+              href={(incident) => pathOf('incident', { project, incident: idOf(incident.name) })}
             />
           )
         }
@@ -64,17 +65,8 @@ const incidentColumns: readonly Column<Incident>[] = [
     width: 'grow',
     cell: ({ ruleDisplayName, labels }) => `${ruleDisplayName}${labelText(labels)}`,
   },
-  {
-    key: 'severity',
-    title: texts.severity,
-    cell: ({ severity }) => <StateBadge value={severity} />,
-  },
-  {
-    key: 'since',
-    title: texts.since,
-    phone: 'second',
-    cell: ({ startedUnix }) => <Age ms={msOf(startedUnix)} />,
-  },
+  stateColumn('severity', texts.severity, ({ severity }) => severity),
+  ageColumn('since', texts.since, ({ startedUnix }) => startedUnix, { phone: 'second' }),
   {
     key: 'attention',
     title: texts.attention,
@@ -104,7 +96,7 @@ export function Instances({ project, name }: VmAlertsProps): VNode {
       const names = new Map(rules.map((rule) => [rule.name, rule.spec?.displayName]));
       return instances.map((instance) => {
         const { ruleName } = instance;
-        return { ...instance, ruleDisplayName: names.get(ruleName) || lastPart(ruleName) };
+        return { ...instance, ruleDisplayName: names.get(ruleName) || idOf(ruleName) };
       });
     },
     POLL_SECONDS,
@@ -147,12 +139,7 @@ const instanceColumns: readonly Column<InstanceRow>[] = [
       return ms !== undefined && <Time ms={ms} />;
     },
   },
-  {
-    key: 'data',
-    title: all.telemetry,
-    phone: 'second',
-    cell: ({ dataState }) => <StateBadge value={dataState} />,
-  },
+  stateColumn('data', all.telemetry, ({ dataState }) => dataState, { phone: 'second' }),
 ];
 
 /** The rule, as a link if this version has its page. */
@@ -169,8 +156,4 @@ function labelText(labels: Readonly<Record<string, string>>): string {
   return Object.values(labels)
     .map((value) => ` · ${value}`)
     .join('');
-}
-
-function lastPart(name: string): string {
-  return name.slice(name.lastIndexOf('/') + 1);
 }

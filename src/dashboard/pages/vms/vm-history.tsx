@@ -143,12 +143,12 @@ function Charts({ answers, group, isLive }: ChartsProps): VNode {
     const answer = answers.get(descriptor.metricId);
     return answer === undefined ? [] : [{ descriptor, answer }];
   });
-  const shown = rows.filter(({ answer }) => hasPoints(answer));
+  const displayed = rows.filter(({ answer }) => hasPoints(answer));
   const absent = rows.filter(({ answer }) => !hasPoints(answer));
   return (
     <>
       <div class="charts">
-        {shown.map(({ descriptor: { metricId, unit, limitation }, answer }) => (
+        {displayed.map(({ descriptor: { metricId, unit, limitation }, answer }) => (
           <div key={metricId} {...(unit === 'boolean' && { class: 'short' })}>
             <HistoryChart
               label={metricName(metricId)}

@@ -13,7 +13,7 @@ import { useLoaded } from '../../data/loaded.ts';
 import { format } from '../../data/preferences.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { formatCount } from '../../messages/format.ts';
-import { pathOf } from '../../router/match.ts';
+import { AboveTitle } from '../above-title.tsx';
 import type { PageProps } from '../page.ts';
 import { useTitle } from '../title.ts';
 import { ExpandedMonitoring, expandedText } from './expanded-monitoring.tsx';
@@ -39,9 +39,7 @@ export function Page({ parameters }: PageProps): VNode {
   useTitle(title);
   return (
     <>
-      <p class="above-title">
-        <a href={pathOf('vms', { project })}>{pageTitles.vms}</a>
-      </p>
+      <AboveTitle list="vms" project={project} />
       <h1 class="name">{title}</h1>
       <DataView of={loader} lines={4}>
         {(loaded) => (

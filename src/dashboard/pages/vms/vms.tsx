@@ -1,11 +1,10 @@
 /** The project's VMs with their newest readings, filtered by the service. */
+
 import type { VNode } from 'preact';
-import { StateBadge } from '../../components/badges.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { Filters, SearchField, SelectFilter } from '../../components/filters.tsx';
 import { type Column, Table } from '../../components/table.tsx';
-import { Age, msOf } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
 import type { Vm } from '../../data/catalogue.ts';
 import { type Listing, loadPages } from '../../data/listing.ts';
@@ -19,7 +18,7 @@ import { formatCount } from '../../messages/format.ts';
 import { query, setQuery } from '../../router/location.ts';
 import { pathOf } from '../../router/match.ts';
 import type { PageProps } from '../page.ts';
-import { Reading, VmState } from './readings.tsx';
+import { vmColumns } from './readings.tsx';
 import { parseSort, sortVms, toggledSort } from './sort.ts';
 import { texts } from './texts.ts';
 
@@ -134,49 +133,15 @@ function Vms(props: { readonly listing: VmListing; readonly project: string }): 
   );
 }
 
+const { name, state, cpu, memory, telemetry, observed } = vmColumns;
+
 const columns: readonly Column<Vm>[] = [
-  {
-    key: 'name',
-    title: texts.name,
-    width: 'grow',
-    isSortable: true,
-    cell: ({ displayName, name }) => displayName || idOf(name),
-  },
-  { key: 'state', title: texts.state, cell: (vm) => <VmState vm={vm} /> },
-  {
-    key: 'cpu',
-    title: texts.cpu,
-    align: 'right',
-    phone: 'second',
-    isSortable: true,
-    cell: ({ cpuUtilizationPct, state }) => (
-      <Reading value={cpuUtilizationPct} unit="percent" state={state} />
-    ),
-  },
-  {
-    key: 'memory',
-    title: texts.memory,
-    align: 'right',
-    phone: 'second',
-    isSortable: true,
-    cell: ({ memoryUsedBytes, state }) => (
-      <Reading value={memoryUsedBytes} unit="bytes" state={state} />
-    ),
-  },
-  {
-    key: 'telemetry',
-    title: texts.telemetry,
-    phone: 'hide',
-    cell: ({ telemetry }) => telemetry && <StateBadge value={telemetry.state} />,
-  },
-  {
-    key: 'observed',
-    title: texts.observed,
-    align: 'right',
-    phone: 'hide',
-    isSortable: true,
-    cell: ({ telemetry }) => <Age ms={msOf(telemetry?.lastObservedUnix)} />,
-  },
+  { ...name, isSortable: true },
+  state,
+  { ...cpu, isSortable: true },
+  { ...memory, isSortable: true },
+  telemetry,
+  { ...observed, isSortable: true },
   {
     key: 'datacenter',
     title: texts.datacenter,

@@ -33,7 +33,7 @@ export interface ChatService {
   readonly target: RegExp;
   /** The URL to use instead, displayed when a URL is rejected. */
   readonly urlHelp: string;
-  render(message: Message): ChatBody;
+  render(message: Message): ChatForms;
   judge(answer: Answer): Judgement;
   /** Returns the URL to call. Default: the saved URL. */
   readonly callUrl?: (text: string) => string;
@@ -47,12 +47,35 @@ export interface ChatBody {
   readonly short: string;
 }
 
+/** A rendered message: the two forms of its first delivery, and the form of a second one. */
+export interface ChatForms extends ChatBody {
+  /** Text and links as text, nothing else: for a service that rejected the content of `full`. */
+  readonly plain: string;
+}
+
+/** The first items that fit into `max`, and the number of the others. */
+export function firstThatFit<T>(
+  items: readonly T[],
+  max: number,
+  sizeOf: (item: T) => number,
+): { readonly kept: readonly T[]; readonly left: number } {
+  let size = 0;
+  const end = items.findIndex((item) => {
+    size += sizeOf(item);
+    return size > max;
+  });
+  const kept = end < 0 ? items : items.slice(0, end);
+  return { kept, left: items.length - kept.length };
+}
+
 /** Makes a kind of destination from a chat service, for `registered-kinds.ts`. */
 export function chatKind(service: ChatService): NotificationKind {
   return {
     limits: { ...HTTP_LIMITS, spacingMs: service.spacingMs ?? 0 },
-    render: (view, delivery, options) =>
-      encodeChatBody(service.render(messageOf(view, delivery, options))),
+    render(view, delivery, options) {
+      const { plain, ...forms } = service.render(messageOf(view, delivery, options));
+      return encodeChatBody(delivery.isPlain ? { full: plain, short: plain } : forms);
+    },
     refuseUrl: (url, guard) => refuseChatUrl(service, url, guard),
     open: (deps) => createChatSender(service, deps),
   };
@@ -92,8 +115,9 @@ function refuseChatUrl(
   if (/(?:^|\.)webhook\.office\.com$/.test(url.hostname)) {
     return 'Microsoft has retired webhook.office.com. Create a Teams workflow and enter its URL';
   }
-  const matches = isHost(url.hostname) && url.port === '' && target.test(requestTarget(text));
-  return matches ? undefined : urlHelp;
+  const isKnown = isHost(url.hostname) && url.port === '';
+  if (isKnown && target.test(requestTarget(text))) return undefined;
+  return isKnown ? urlHelp : `${urlHelp}. The operator can allow other hosts in SVC_WEBHOOK_ALLOW`;
 }
 
 /**
@@ -144,19 +168,18 @@ function outcomeOf(answer: Answer, judged: Judgement): AttemptOutcome {
       return refused(
         answer,
         'The service rejected even the short form of the message for its size',
-        {
-          pauses: false,
-        },
+        { pauses: false, content: true },
       );
     case 'refused':
-      return refused(answer, judged.error, judged);
+      return refused(answer, judged.error, { pauses: judged.pauses, content: !judged.pauses });
     case 'failed': {
       const waits = [answer.retryAfterMs, judged.retryAfterMs].filter((ms) => ms !== undefined);
       const retryAfterMs = waits.length === 0 ? undefined : Math.max(...waits);
-      return failed(
+      const outcome = failed(
         { ...answer, ...(retryAfterMs !== undefined && { retryAfterMs }) },
         judged.error,
       );
+      return judged.isGlobalLimit ? { ...outcome, isGlobalLimit: true } : outcome;
     }
   }
 }

@@ -16,6 +16,8 @@ export type Judgement =
       readonly kind: 'failed';
       readonly error: string;
       readonly retryAfterMs?: number;
+      /** The platform limits this address, not only this URL. */
+      readonly isGlobalLimit?: boolean;
     }
   | { readonly kind: 'refused'; readonly error: string; readonly pauses: boolean };
 

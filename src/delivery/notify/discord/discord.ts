@@ -5,11 +5,11 @@
  */
 
 import { cutTo } from '../../../../actors/platform/plain-text.ts';
-import { oneLine } from '../../../../streams/alerting/wording.ts';
-import { type ChatBody, type ChatService, chatKind } from '../chat/chat-kind.ts';
+import { linesOf, oneLine } from '../../../../streams/alerting/wording.ts';
+import { type ChatForms, type ChatService, chatKind, firstThatFit } from '../chat/chat-kind.ts';
 import { type Judgement, judgeByStatus, judgement } from '../chat/judgement.ts';
 import type { Answer } from '../http/exchange.ts';
-import type { Message } from '../message/message.ts';
+import type { Fact, Message } from '../message/message.ts';
 
 /** Limits in characters, as sent (HOOK-21; the field limits are Discord's). */
 const TITLE_MAX = 256;
@@ -19,8 +19,14 @@ const RUNBOOK_MAX = 500;
 const FIELDS_MAX = 25;
 const NAME_MAX = 100;
 const VALUE_MAX = 400;
-/** Characters of all fields together. */
+/** Characters of all fields together, and beside the incidents of a group. */
 const FIELD_CHARS_MAX = 4_000;
+const FIELD_CHARS_MAX_IN_GROUP = 1_500;
+const DESCRIPTION_MAX = 4_096;
+/** Characters of the line that states the number of omitted incidents. */
+const MORE_MAX = 20;
+/** Characters of a message without an embed. */
+const CONTENT_MAX = 2_000;
 const SHORT_MAX = 80;
 
 const COLORS = {
@@ -33,7 +39,8 @@ const WARNING_COLOR = 0xed_6c_02;
 
 /** Limits and answers: Discord's developer documentation, "Webhook" and "Rate Limits". */
 export const discordService: ChatService = {
-  isHost: (host) => host === 'discord.com',
+  // The clients for testing hand out their own hosts, and older URLs have the former one.
+  isHost: (host) => /^(?:(?:ptb|canary)\.)?discord(?:app)?\.com$/.test(host),
   // No suffix is allowed, because /slack and /github take other forms.
   target: /^\/api\/(?:v\d{1,2}\/)?webhooks\/\w+\/[\w-]+\/?(?:\?|$)/,
   urlHelp:
@@ -46,26 +53,46 @@ export const discordService: ChatService = {
 /** The kind, as registered. */
 export const discord = chatKind(discordService);
 
-function renderDiscord(message: Message): ChatBody {
-  const summary = fit(message.summary, SUMMARY_MAX);
-  const description = [...runbookLines(message), summary].join('\n');
+function renderDiscord(message: Message): ChatForms {
+  const { title, runbook, members = [] } = message;
+  const lines = [...runbookLines(message), fit(message.summary, SUMMARY_MAX), ...linkLine(message)];
+  const left = DESCRIPTION_MAX - lines.join('\n').length - 1;
+  const fieldCharsMax = members.length > 0 ? FIELD_CHARS_MAX_IN_GROUP : FIELD_CHARS_MAX;
   return {
     full: document(message, {
-      title: fit(message.title, TITLE_MAX),
-      description,
-      ...fields(message),
+      title: fit(title, TITLE_MAX),
+      description: [...lines, ...memberLines(members, left)].join('\n'),
+      fields: fields(message.facts, fieldCharsMax),
     }),
     short: document(message, {
-      title: fit(message.title, SHORT_MAX),
-      ...(message.runbook?.url && { description: linkTo(message.runbook.url) }),
+      title: fit(title, SHORT_MAX),
+      ...(runbook?.url && { description: linkTo(runbook.url) }),
     }),
+    plain: JSON.stringify({ content: plainText(message), allowed_mentions: { parse: [] } }),
   };
+}
+
+/** URLs are text here, because Discord rejects a message for a URL that it does not like. */
+function plainText({ title, summary, url, runbook }: Message): string {
+  const texts = [fit(title, TITLE_MAX), fit(summary, SUMMARY_MAX)];
+  const links = [...(runbook?.url ? [runbook.url] : []), url].map(linkTo);
+  return firstThatFit([...texts, ...links], CONTENT_MAX, (line) => line.length + 1).kept.join('\n');
 }
 
 function runbookLines({ runbook }: Message): string[] {
   if (!runbook) return [];
-  const text = runbook.text === '' ? [] : [fit(runbook.text, RUNBOOK_MAX)];
-  return [fit('Runbook:', RUNBOOK_MAX), ...text, ...(runbook.url && [linkTo(runbook.url)])];
+  const text = runbook.text === '' ? [] : [fitLines(runbook.text, RUNBOOK_MAX)];
+  return [fit('Runbook:', RUNBOOK_MAX), ...text, ...(runbook.url ? [linkTo(runbook.url)] : [])];
+}
+
+/** The link of an embed that Discord would reject: a host without a dot, as in a local network. */
+function linkLine({ url }: Message): string[] {
+  return isTaken(url) ? [] : [linkTo(url)];
+}
+
+/** True if Discord takes the URL as the link of an embed. */
+function isTaken(url: string): boolean {
+  return /^https?:\/\/[^/?#:]+\.[^/?#:]+/.test(url);
 }
 
 /** A URL of printable ASCII in angle brackets is a link, whatever punctuation it contains. */
@@ -77,26 +104,33 @@ function document({ event, severity, url }: Message, embed: object): string {
   const isUrgent = event !== 'FIRING' || severity === 'CRITICAL';
   const color = isUrgent ? COLORS[event] : WARNING_COLOR;
   return JSON.stringify({
-    embeds: [{ ...embed, url, color }],
+    embeds: [{ ...embed, ...(isTaken(url) && { url }), color }],
     allowed_mentions: { parse: [] },
   });
 }
 
-function fields({ facts }: Message) {
-  const kept: { name: string; value: string; inline: boolean }[] = [];
-  let chars = 0;
-  // The last field is reserved for the number of omitted facts.
-  for (const fact of facts) {
+/** Incidents of a group, as many as fit. Only the name is of others. */
+function memberLines(members: readonly Fact[], charsMax: number): readonly string[] {
+  const lines = members.map(({ name, value }) => `${fit(name, NAME_MAX) || '–'}: ${value}`);
+  const { kept, left } = firstThatFit(lines, charsMax - MORE_MAX, (line) => line.length + 1);
+  return left === 0 ? kept : [...kept, `… ${left} more`];
+}
+
+function fields(facts: readonly Fact[], charsMax: number) {
+  const all = facts.map((fact) => {
     // Discord rejects a field without a name or a value.
     const name = fit(fact.name, NAME_MAX) || '–';
     const value = fit(fact.value, VALUE_MAX) || '–';
-    chars += name.length + value.length;
-    if (chars > FIELD_CHARS_MAX || kept.length === FIELDS_MAX - 1) break;
-    kept.push({ name, value, inline: value.length <= 40 });
-  }
+    return { name, value, inline: value.length <= 40 };
+  });
+  // The last field is reserved for the number of omitted facts.
+  const { kept } = firstThatFit(
+    all.slice(0, FIELDS_MAX - 1),
+    charsMax,
+    ({ name, value }) => name.length + value.length,
+  );
   const more = facts.length - kept.length;
-  if (more > 0) kept.push({ name: '…', value: `${more} more`, inline: true });
-  return { fields: kept };
+  return more === 0 ? kept : [...kept, { name: '…', value: `${more} more`, inline: true }];
 }
 
 /** Escapes all ASCII punctuation. Discord displays an escaped character literally. */
@@ -106,6 +140,12 @@ export function escapeDiscord(text: string): string {
 
 function fit(text: string, max: number): string {
   return escapeDiscord(cutTo(oneLine(text), max, (cut) => escapeDiscord(cut).length));
+}
+
+/** The author's lines, each escaped. */
+function fitLines(text: string, max: number): string {
+  const written = (cut: string) => linesOf(cut).map(escapeDiscord).join('\n');
+  return written(cutTo(text, max, (cut) => written(cut).length));
 }
 
 /** Adds `wait=true`. Without it, Discord answers before it has checked the message. */
@@ -129,8 +169,8 @@ function judgeDiscord(answer: Answer): Judgement {
   return judged.kind === 'failed' && httpStatus === 429 ? { ...judged, ...limitOf(text) } : judged;
 }
 
-/** Reads `{"retry_after": 0.65}`: seconds, with a fraction. */
-function limitOf(text: string): { retryAfterMs?: number } {
+/** Reads `{"retry_after": 0.65, "global": true}`: seconds, with a fraction. */
+function limitOf(text: string): { retryAfterMs?: number; isGlobalLimit?: boolean } {
   let answer: unknown;
   try {
     answer = JSON.parse(text);
@@ -138,7 +178,10 @@ function limitOf(text: string): { retryAfterMs?: number } {
     // A proxy in front of Discord answers in HTML. Then the header applies.
     return {};
   }
-  const { retry_after: seconds } = Object(answer) as Record<string, unknown>;
+  const { retry_after: seconds, global } = Object(answer) as Record<string, unknown>;
   const isWait = typeof seconds === 'number' && seconds >= 0;
-  return isWait ? { retryAfterMs: Math.ceil(seconds * 1000) } : {};
+  return {
+    ...(isWait && { retryAfterMs: Math.ceil(seconds * 1000) }),
+    ...(global === true && { isGlobalLimit: true }),
+  };
 }

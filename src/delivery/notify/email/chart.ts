@@ -4,7 +4,8 @@
  */
 
 import { crc32, deflateSync } from 'node:zlib';
-import { quantity, utcTime } from '../../../../streams/alerting/wording.ts';
+import { exactQuantity, readingBeside } from '../../../../streams/alerting/quantity.ts';
+import { utcTime } from '../../../../streams/alerting/wording.ts';
 import type { ObservedValue } from '../../../../streams/telemetry/entry.ts';
 import type { WindowFacts } from '../message/message.ts';
 
@@ -93,6 +94,7 @@ function lengthMs([before, after]: readonly [ObservedValue, ObservedValue]): num
 /** The chart in a sentence, for readers who cannot see pictures. */
 export function chartInWords({ window, threshold, unit }: WindowFacts): string {
   const values = window.map(({ value }) => value);
+  const reading = (value: number) => readingBeside(value, threshold, unit);
   const gaps = gapsOf(window).length;
   const first = utcTime(window[0]?.observedMs ?? 0);
   const last = utcTime(window.at(-1)?.observedMs ?? 0);
@@ -100,8 +102,8 @@ export function chartInWords({ window, threshold, unit }: WindowFacts): string {
   const inGaps = gaps === 0 ? '' : `, with ${gaps} ${gaps === 1 ? 'gap' : 'gaps'}`;
   return (
     `${observations} from ${first} to ${last}${inGaps}: lowest ` +
-    `${quantity(Math.min(...values), unit)}, highest ${quantity(Math.max(...values), unit)}, ` +
-    `threshold ${quantity(threshold, unit)}.`
+    `${reading(Math.min(...values))}, highest ${reading(Math.max(...values))}, ` +
+    `threshold ${exactQuantity(threshold, unit)}.`
   );
 }
 

@@ -13,7 +13,13 @@ import type {
 } from '../../../../actors/delivery/notifier-port.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import { withDeadline } from '../../../../streams/platform/deadline.ts';
-import { createMailer, type Mail, type Mailer, MailFault } from '../../../platform/mail/mailer.ts';
+import {
+  bounceReason,
+  createMailer,
+  type Mail,
+  type Mailer,
+  MailFault,
+} from '../../../platform/mail/mailer.ts';
 import { cutBytes, EXCERPT_BYTES_MAX, redact } from '../http/exchange.ts';
 import { messageOf } from '../message/message.ts';
 import type { MailServerDeps, NotificationKind } from '../message/notification-kind.ts';
@@ -188,9 +194,7 @@ function outcomeOf(
   }
   // In reply to the content, the same statuses reject this mail, not the address.
   const bounced = fault.step === 'recipient' && BOUNCES.has(fault.status ?? 0);
-  const error = bounced
-    ? `The mail server reports that the address accepts no mail (${number})`
-    : `The mail server rejected the mail (${number})`;
+  const error = bounced ? bounceReason(fault) : `The mail server rejected the mail (${number})`;
   return { kind: 'refused', error, pauseDestination: false, bounced, ...excerptField(fault) };
 }
 

@@ -5,7 +5,7 @@
  */
 
 import { cutText, cutTo } from '../../../../actors/platform/plain-text.ts';
-import { oneLine } from '../../../../streams/alerting/wording.ts';
+import { linesOf, oneLine } from '../../../../streams/alerting/wording.ts';
 import type { Fact, Message, Runbook } from '../message/message.ts';
 import { CHART_SHOWN, chartInWords, drawChart } from './chart.ts';
 
@@ -60,7 +60,9 @@ export function decodeLetter(bytes: Uint8Array): EmailBody {
   return { subject, text, html, ...(typeof chart === 'string' && { chart }) };
 }
 
-function textOf({ title, runbook, summary, facts, chart, url, linkText }: Message): string {
+function textOf(message: Message): string {
+  const { title, runbook, summary, chart, url, linkText } = message;
+  const facts = allFacts(message);
   const width = Math.min(NAME_WIDTH_MAX, Math.max(...facts.map(({ name }) => name.length + 1)));
   const lines = facts.map(({ name, value }) => `${`${fit(name)}:`.padEnd(width)} ${fit(value)}`);
   const drawn = chart ? [chartInWords(chart)] : [];
@@ -70,25 +72,28 @@ function textOf({ title, runbook, summary, facts, chart, url, linkText }: Messag
   return `${paragraphs.join('\n\n')}\n`;
 }
 
+/** A mail has room for all incidents of a group. */
+function allFacts({ facts, members = [] }: Message): readonly Fact[] {
+  return [...facts, ...members];
+}
+
 function runbookText({ text, url }: Runbook): string {
   return [
     'Runbook:',
-    ...(text === '' ? [] : [linesOf(text).join('\n')]),
+    ...(text === '' ? [] : [runbookLines(text).join('\n')]),
     ...(url === '' ? [] : [url]),
   ].join('\n');
 }
 
 /** Only the author's own line breaks are kept. */
-function linesOf(text: string): string[] {
-  return cutTo(text, RUNBOOK_MAX, (cut) => cut.length)
-    .split(/\r?\n/)
-    .map(oneLine);
+function runbookLines(text: string): string[] {
+  return linesOf(cutTo(text, RUNBOOK_MAX, (cut) => cut.length));
 }
 
 function runbookHtml({ text, url }: Runbook): string {
   const lines = [
     '<b>Runbook</b>',
-    ...(text === '' ? [] : linesOf(text).map(shown)),
+    ...(text === '' ? [] : runbookLines(text).map(displayed)),
     ...(url === '' ? [] : [`<a href="${escapeHtml(url)}">Open the runbook</a>`]),
   ];
   const style = 'margin:0 0 12px;padding:8px 12px;background:#f5f5f5';
@@ -96,17 +101,17 @@ function runbookHtml({ text, url }: Runbook): string {
 }
 
 function htmlOf(message: Message): string {
-  const { event, title, runbook, summary, facts, chart, url, linkText } = message;
+  const { event, title, runbook, summary, chart, url, linkText } = message;
   const drawing = chart ? drawingOf(chartInWords(chart)) : '';
   return [
     `<div style="${FONT};max-width:600px">`,
     `<p style="margin:0 0 12px;padding:8px 12px;border-left:4px solid ${COLOURS[event]};` +
-      `font-size:18px;line-height:24px;font-weight:bold">${shown(title)}</p>`,
+      `font-size:18px;line-height:24px;font-weight:bold">${displayed(title)}</p>`,
     ...(runbook ? [runbookHtml(runbook)] : []),
-    `<p style="margin:0 0 12px">${shown(summary)}</p>`,
+    `<p style="margin:0 0 12px">${displayed(summary)}</p>`,
     drawing,
     '<table role="presentation" cellpadding="0" cellspacing="0" border="0">',
-    ...facts.map(rowOf),
+    ...allFacts(message).map(rowOf),
     '</table>',
     `<p style="margin:16px 0"><a href="${escapeHtml(url)}">${escapeHtml(linkText)}</a></p>`,
     '</div>',
@@ -115,7 +120,7 @@ function htmlOf(message: Message): string {
 
 function rowOf({ name, value }: Fact): string {
   const cell = `style="${FONT};padding:2px 12px 2px 0;vertical-align:top"`;
-  return `<tr><td ${cell}><b>${shown(name)}</b></td><td ${cell}>${shown(value)}</td></tr>`;
+  return `<tr><td ${cell}><b>${displayed(name)}</b></td><td ${cell}>${displayed(value)}</td></tr>`;
 }
 
 /** The description is both the caption below the chart and its alternative text. */
@@ -130,7 +135,7 @@ function drawingOf(words: string): string {
 }
 
 /** Escaped HTML. Invisible breaks keep mail clients from turning addresses into links. */
-function shown(text: string): string {
+function displayed(text: string): string {
   return escapeHtml(fit(text))
     .replaceAll('://', ':<wbr>//')
     .replaceAll(/\bwww\./gi, '$&<wbr>');

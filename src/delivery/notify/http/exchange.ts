@@ -8,6 +8,7 @@ import type { Agent, Dispatcher } from 'undici';
 import type { AttemptOutcome } from '../../../../actors/delivery/notifier-port.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import { pause } from '../../../../streams/platform/pause.ts';
+import { NotConnected } from '../../../platform/http/dial.ts';
 import { scrubSecrets } from '../../../platform/log.ts';
 import {
   createGuardedAgent,
@@ -248,7 +249,8 @@ export function redact(text: string, { url, secrets = [] }: Redactions): string 
     ...(url === undefined ? [] : secretParts(url)),
     ...secrets.flatMap((secret) => [secret, secret.slice(6)]),
   ].flatMap(spellings);
-  const printable = text.replaceAll(/[^\P{C}\n\t]/gu, ' ');
+  // Joiners stay, because Persian, Indic scripts and emoji need them.
+  const printable = text.replaceAll(/[^\P{C}\n\t\u200c\u200d]/gu, ' ');
   const withoutKnown = without(printable, known);
   return scrubSecrets(withoutKnown)
     .replaceAll(/\b(Basic\s{1,4})[^\s"'\\,]{6,}/gi, `$1${REDACTED}`)
@@ -370,17 +372,21 @@ export function failed(answer: Answer, error: string): Failed {
   };
 }
 
-/** A retry cannot help. `pauses`: no other message to that address can succeed either. */
+/**
+ * A retry cannot help. `pauses`: no other message to that address can succeed either. `content`:
+ * another form of the message may be accepted.
+ */
 export function refused(
   { httpStatus, excerpt }: Answer,
   error: string,
-  { pauses }: { readonly pauses: boolean },
+  { pauses, content = false }: { readonly pauses: boolean; readonly content?: boolean },
 ): AttemptOutcome {
   return {
     kind: 'refused',
     httpStatus,
     error,
     pauseDestination: pauses,
+    ...(content && { content }),
     ...excerptField(excerpt),
   };
 }
@@ -397,6 +403,7 @@ export function outcomeOfFault(error: unknown): Failed {
   if (error instanceof NoPublicAddress) return fault(error.message);
   if (error instanceof ResolverSilent) return { ...fault(error.message), ours: true };
   if (error instanceof GivenUp) return { ...fault(error.message), unknown: true };
+  if (error instanceof NotConnected) return notConnected(error);
   const { code } = error as NodeJS.ErrnoException;
   if (OF_THIS_HOST.has(code)) {
     return { ...fault('This service could not open a connection'), ours: true };
@@ -428,8 +435,30 @@ const NOT_SENT: ReadonlyMap<unknown, string> = new Map([
   ['ECONNREFUSED', 'Connection refused'],
   ['EHOSTUNREACH', 'The host cannot be reached'],
   ['ENETUNREACH', 'The host cannot be reached'],
-  ['UND_ERR_CONNECT_TIMEOUT', 'No connection within 3 s'],
+  ['ETIMEDOUT', 'No connection within 3 s'],
+  // The connection was opened before; see `dial.ts`.
+  ['UND_ERR_CONNECT_TIMEOUT', 'TLS: no handshake within 3 s'],
 ]);
+
+/**
+ * One sentence if all addresses failed alike; otherwise one clause for each address family, because
+ * a host often has addresses of a family that this machine cannot use.
+ */
+function notConnected({ failures }: NotConnected): Failed {
+  const codes = [...new Set(failures.map(({ code }) => code))];
+  if (codes.every((code) => OF_THIS_HOST.has(code))) {
+    return { ...fault('This service could not open a connection'), ours: true };
+  }
+  const wordsOf = (code: string) => NOT_SENT.get(code) ?? `No connection${codeInBrackets(code)}`;
+  const [code = '', ...others] = codes;
+  if (others.length === 0) return fault(wordsOf(code));
+  const clauses = failures.map((one) => `${one.family}: ${lowerFirst(wordsOf(one.code))}`);
+  return fault(clauses.join('; '));
+}
+
+function lowerFirst(words: string): string {
+  return words.charAt(0).toLowerCase() + words.slice(1);
+}
 
 const CERTIFICATES: ReadonlyMap<unknown, string> = new Map([
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'the certificate is for another host name'],

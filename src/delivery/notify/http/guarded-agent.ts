@@ -2,9 +2,10 @@
  * The undici agent for all outgoing notifications over HTTP. It connects within 3 s, only if every
  * resolved address and the socket's own pass the address guard, and follows no redirect.
  */
-import { type LookupAddress, lookup, Resolver } from 'node:dns';
-import type { LookupFunction } from 'node:net';
-import { Agent, buildConnector } from 'undici';
+import { type LookupAddress, Resolver } from 'node:dns';
+import { Agent, type buildConnector } from 'undici';
+import { createConnector } from '../../../platform/http/connector.ts';
+import { type Resolve, systemResolve } from '../../../platform/http/dial.ts';
 import type { AddressGuard } from './address-guard.ts';
 
 const CONNECT_MS = 3_000;
@@ -69,25 +70,23 @@ function guardedConnector({
     onNoAddress(sentence);
     return new NoPublicAddress();
   };
-  const lookup: LookupFunction = (host, options, done) => {
+  const guarded: Resolve = (host, done) => {
     resolve(host, (error, addresses) => {
-      if (error && isSilence(error)) return done(new ResolverSilent(), '', 0);
+      if (error && isSilence(error)) return done(new ResolverSilent(), []);
       if (error) {
-        return done(noPublicAddress(`${host} has no address (${error.code ?? 'no code'})`), '', 0);
+        return done(noPublicAddress(`${host} has no address (${error.code ?? 'no code'})`), []);
       }
       const refusal = addresses
         .map(({ address }) => guard.refuseAddress(address, host))
         .find((sentence) => sentence !== undefined);
-      if (refusal) return done(noPublicAddress(refusal), '', 0);
-      const first = addresses[0];
-      if (!first) return done(noPublicAddress(`${host} has no address`), '', 0);
-      if (options.all) done(null, [...addresses]);
-      else done(null, first.address, first.family);
+      if (refusal) return done(noPublicAddress(refusal), []);
+      if (addresses.length === 0) return done(noPublicAddress(`${host} has no address`), []);
+      done(null, addresses);
     });
   };
-  const connect = buildConnector({
-    lookup,
-    timeout: CONNECT_MS,
+  const connect = createConnector({
+    resolve: guarded,
+    timeoutMs: CONNECT_MS,
     ...(ca === undefined ? {} : { ca }),
   });
   return (options, done) => {
@@ -105,12 +104,6 @@ function guardedConnector({
 function isSilence({ code }: NodeJS.ErrnoException): boolean {
   return code === 'EAI_AGAIN' || code === 'ETIMEOUT' || code === 'ECONNREFUSED';
 }
-
-/** Resolves a host name to its addresses. */
-export type Resolve = (
-  host: string,
-  done: (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]) => void,
-) => void;
 
 /** Names that may come from a hosts file, and the name servers for all others. */
 export interface ResolveOptions {
@@ -133,7 +126,7 @@ export function createResolve({ isAllowedName, servers }: ResolveOptions): Resol
   const resolver = new Resolver({ timeout: TRY_MS, tries: TRIES });
   if (servers) resolver.setServers([...servers]);
   return (host, done) => {
-    if (isAllowedName(host)) lookup(host, { all: true }, done);
+    if (isAllowedName(host)) systemResolve(host, done);
     else resolveBothFamilies(resolver, host, done);
   };
 }

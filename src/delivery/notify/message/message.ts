@@ -13,9 +13,11 @@ import {
 } from '../../../../actors/delivery/delivery-group.ts';
 import type { ProjectBody } from '../../../../actors/identity/members.ts';
 import type { ProjectView } from '../../../../actors/platform/host/host-port.ts';
+import { cutText } from '../../../../actors/platform/plain-text.ts';
 import type { DeliveryContext } from '../../../../machines/delivery/delivery.ts';
 import type { NotificationEvent } from '../../../../machines/platform/effects.ts';
-import { condition, duration, quantity, utcTime } from '../../../../streams/alerting/wording.ts';
+import { readingBeside } from '../../../../streams/alerting/quantity.ts';
+import { condition, duration, utcTime } from '../../../../streams/alerting/wording.ts';
 import type { ObservedValue } from '../../../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
 import { parseLabels } from '../../../../streams/telemetry/samples/batch.ts';
@@ -41,6 +43,11 @@ export interface Message {
   readonly summary: string;
   /** Most important first: a kind with limited space omits the last ones. */
   readonly facts: readonly Fact[];
+  /**
+   * One line for each incident of a group: its VM and its reading. Absent for a single incident. A
+   * kind displays as many as fit into its limit.
+   */
+  readonly members?: readonly Fact[];
   /** Link to the incident or destination. */
   readonly url: string;
   readonly linkText: string;
@@ -88,7 +95,7 @@ function incidentMessage(
   return {
     event: delivery.event,
     severity: incident.severity,
-    title: `${STATE_WORDS[delivery.event]}: ${incident.ruleDisplayName} on ${subject}`,
+    title: titleOf(delivery.event, subject, incident),
     ...runbookOf(incident),
     summary: summaryOf(delivery, incident, subject),
     facts: factsOf(view, delivery, incident, subject),
@@ -116,7 +123,7 @@ function groupMessage(
   return {
     event: delivery.event,
     severity: first.severity,
-    title: `${STATE_WORDS[delivery.event]}: ${first.ruleDisplayName}, ${count}`,
+    title: titleOf(delivery.event, count, first),
     ...runbookOf(first),
     summary: isRecovery
       ? `${count} of the rule recovered.`
@@ -125,13 +132,25 @@ function groupMessage(
       { name: 'Severity', value: first.severity },
       { name: 'Data centers', value: datacentersOf(incidents) },
       ...Object.entries(first.ruleLabels ?? {}).map(labelFact),
-      ...incidents.map((incident) => memberFact(view, incident)),
       { name: 'Rule', value: first.ruleDisplayName },
       { name: 'Project', value: projectNameOf(view) },
     ].filter(({ value }) => value !== ''),
+    members: incidents.map((incident) => memberFact(view, incident)),
     url: `${publicUrl}/projects/${view.project}/incidents`,
     linkText: 'Open the incidents',
   };
+}
+
+/** Characters of a subject in a title, so that the rule after it can be seen too. */
+const TITLE_SUBJECT_MAX = 60;
+
+/** The VM comes first: lists of mails and chats display only the beginning of a title. */
+function titleOf(
+  event: NotificationEvent,
+  subject: string,
+  { ruleDisplayName }: IncidentBody,
+): string {
+  return `${STATE_WORDS[event]}: ${cutText(subject, TITLE_SUBJECT_MAX)}: ${ruleDisplayName}`;
 }
 
 function datacentersOf(incidents: readonly IncidentBody[]): string {
@@ -262,7 +281,8 @@ function observed(incident: IncidentBody): string {
 }
 
 function reading(incident: IncidentBody): string {
-  return incident.value === null ? 'no reading' : quantity(incident.value, unitOf(incident));
+  const { value, threshold } = incident;
+  return value === null ? 'no reading' : readingBeside(value, threshold, unitOf(incident));
 }
 
 const MISSING_WORDS = {

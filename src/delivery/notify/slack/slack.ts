@@ -4,8 +4,8 @@
  */
 
 import { cutTo } from '../../../../actors/platform/plain-text.ts';
-import { oneLine } from '../../../../streams/alerting/wording.ts';
-import { type ChatBody, type ChatService, chatKind } from '../chat/chat-kind.ts';
+import { linesOf, oneLine } from '../../../../streams/alerting/wording.ts';
+import { type ChatForms, type ChatService, chatKind, firstThatFit } from '../chat/chat-kind.ts';
 import { type Judgement, judgeByStatus, judgement } from '../chat/judgement.ts';
 import type { Answer } from '../http/exchange.ts';
 import type { Fact, Message } from '../message/message.ts';
@@ -15,13 +15,16 @@ const HEADER_MAX = 150;
 const SECTION_MAX = 3_000;
 const SUMMARY_MAX = 1_500;
 const RUNBOOK_MAX = 1_000;
-/** The notification on a phone. The whole message stays under 8,000. */
+/** The notification on a phone. */
 const TEXT_MAX = 500;
+/** Slack's limit is higher, but longer messages are folded. */
+const MESSAGE_MAX = 7_900;
+const LINK_MAX = 1_000;
 const VALUE_MAX = 400;
 const SHORT_MAX = 80;
 
 export const slackService: ChatService = {
-  isHost: (host) => host === 'hooks.slack.com',
+  isHost: (host) => host === 'hooks.slack.com' || host === 'hooks.slack-gov.com',
   // Slack's workflows use /triggers/ and /workflows/, and take another form.
   target: /^\/(?!triggers\/|workflows\/)[\w/-]+$/,
   urlHelp: "A Slack URL belongs to an app's incoming webhook: https://hooks.slack.com/services/...",
@@ -33,25 +36,38 @@ export const slackService: ChatService = {
 
 export const slack = chatKind(slackService);
 
-function renderSlack(message: Message): ChatBody {
+function renderSlack(message: Message): ChatForms {
+  const { title, summary, facts, members = [], url, runbook } = message;
+  const links = [...(runbook?.url ? [runbook.url] : []), url];
+  const blocks = [
+    { type: 'header', text: plain(title, HEADER_MAX) },
+    ...runbookBlocks(message),
+    { type: 'section', text: plain(summary, SUMMARY_MAX) },
+    ...factBlocks(facts),
+  ];
+  const text = fit(title, TEXT_MAX);
+  const left =
+    MESSAGE_MAX - JSON.stringify({ text, blocks: [...blocks, linkBlock(message)] }).length;
   return {
     full: JSON.stringify({
-      text: fit(message.title, TEXT_MAX),
-      blocks: [
-        { type: 'header', text: plain(message.title, HEADER_MAX) },
-        ...runbookBlocks(message),
-        { type: 'section', text: plain(message.summary, SUMMARY_MAX) },
-        ...factBlocks(message.facts),
-        linkBlock(message),
-      ],
+      text,
+      blocks: [...blocks, ...memberBlocks(members, left), linkBlock(message)],
     }),
     short: JSON.stringify({
-      text: fit(message.title, SHORT_MAX),
+      text: fit(title, SHORT_MAX),
       blocks: [
-        { type: 'header', text: plain(message.title, SHORT_MAX) },
+        { type: 'header', text: plain(title, SHORT_MAX) },
         ...runbookLink(message),
         linkBlock(message),
       ],
+    }),
+    plain: JSON.stringify({
+      text: [
+        fit(title, TEXT_MAX),
+        fit(summary, SUMMARY_MAX),
+        ...links.map((link) => fit(link, LINK_MAX)),
+      ].join('\n'),
+      mrkdwn: false,
     }),
   };
 }
@@ -75,27 +91,51 @@ function plain(text: string, max: number) {
 }
 
 /** One section of lines. The number of omitted facts is stated. */
-function factBlocks(facts: readonly Fact[]) {
-  const lines: string[] = [];
-  let length = 0;
-  for (const { name, value } of facts) {
-    const line = `${fit(name, SHORT_MAX)}: ${fit(value, VALUE_MAX)}`;
-    length += JSON.stringify(line).length;
-    if (length > SECTION_MAX - SHORT_MAX) break;
-    lines.push(line);
-  }
-  const more = facts.length - lines.length;
-  if (more > 0) lines.push(`… (${more} more)`);
-  const text = { type: 'plain_text', text: lines.join('\n'), emoji: false };
-  return lines.length === 0 ? [] : [{ type: 'section', text }];
+function factBlocks(facts: readonly Fact[]): object[] {
+  return sections(linesThatFit(facts, SECTION_MAX - SHORT_MAX));
 }
 
-/** The rule's runbook: its text, then a link button. */
+/** Incidents of a group, as many as fit into the message. */
+function memberBlocks(members: readonly Fact[], charsMax: number): object[] {
+  const sectionsMax = Math.ceil(MESSAGE_MAX / SECTION_MAX) + 1;
+  return sections(linesThatFit(members, charsMax - SHORT_MAX - sectionsMax * SECTION_CHARS));
+}
+
+/** Characters of a section as sent, without its text. */
+const SECTION_CHARS = 80;
+
+function linesThatFit(facts: readonly Fact[], charsMax: number): readonly string[] {
+  const lines = facts.map(
+    ({ name, value }) => `${fit(name, SHORT_MAX) || '–'}: ${fit(value, VALUE_MAX) || '–'}`,
+  );
+  const { kept, left } = firstThatFit(lines, charsMax, lineLength);
+  return left === 0 ? kept : [...kept, `… (${left} more)`];
+}
+
+/** As sent, with the line break. */
+function lineLength(line: string): number {
+  return JSON.stringify(line).length;
+}
+
+function sections(lines: readonly string[]): object[] {
+  if (lines.length === 0) return [];
+  const { kept } = firstThatFit(lines, SECTION_MAX, lineLength);
+  const text = { type: 'plain_text', text: kept.join('\n'), emoji: false };
+  return [{ type: 'section', text }, ...sections(lines.slice(Math.max(1, kept.length)))];
+}
+
+/** The rule's runbook: its text in the author's lines, then a link button. */
 function runbookBlocks(message: Message) {
   const text = message.runbook?.text ?? '';
   if (text === '') return runbookLink(message);
-  const section = { type: 'section', text: plain(`Runbook: ${text}`, RUNBOOK_MAX) };
-  return [section, ...runbookLink(message)];
+  const written = (cut: string) => linesOf(`Runbook: ${cut}`).map(escapeSlack).join('\n');
+  const length = (cut: string) => JSON.stringify(written(cut)).length - 2;
+  const lines = {
+    type: 'plain_text',
+    text: written(cutTo(text, RUNBOOK_MAX, length)),
+    emoji: false,
+  };
+  return [{ type: 'section', text: lines }, ...runbookLink(message)];
 }
 
 function runbookLink({ runbook }: Message) {

@@ -64,14 +64,14 @@ function absentAt(context: CallContext, found: Uint8Array): VectorValue {
  * `createLabelsForAbsentFunction`).
  */
 function selectedLabels(expr: Expr): Labels {
-  const asked = new Map<string, string>();
+  const requested = new Map<string, string>();
   const known = new Set([METRIC_NAME]);
   for (const { label, op, value } of matchersOf(expr)) {
-    if (op === '=' && !known.has(label)) asked.set(label, value);
-    else asked.delete(label);
+    if (op === '=' && !known.has(label)) requested.set(label, value);
+    else requested.delete(label);
     if (op === '=') known.add(label);
   }
-  return Labels.of(asked);
+  return Labels.of(requested);
 }
 
 function matchersOf(expr: Expr): readonly Matcher[] {

@@ -50,13 +50,13 @@ class Planner implements Plan {
 
   isInvariant(expr: Expr): boolean {
     return foldOperators<boolean>(expr, {
-      leaf: (node) => this.#noted(node, this.#isInvariantLeaf(node)),
-      unary: (node, operand) => this.#noted(node, operand),
-      binary: (node, lhs, rhs) => this.#noted(node, lhs && rhs),
+      leaf: (node) => this.#recorded(node, this.#isInvariantLeaf(node)),
+      unary: (node, operand) => this.#recorded(node, operand),
+      binary: (node, lhs, rhs) => this.#recorded(node, lhs && rhs),
     });
   }
 
-  #noted(node: Expr, isInvariant: boolean): boolean {
+  #recorded(node: Expr, isInvariant: boolean): boolean {
     if (isInvariant && node.kind !== 'number' && node.kind !== 'string') this.invariant.add(node);
     return isInvariant;
   }

@@ -140,12 +140,22 @@ export function previewAlert(
 }
 
 function checkSize(vms: number, { fromMs, toMs }: AlertPreviewRequest): void {
-  const samples = vms * Math.round((toMs - fromMs) / SAMPLING_INTERVAL_MS);
+  const perVm = Math.round((toMs - fromMs) / SAMPLING_INTERVAL_MS);
+  const samples = vms * perVm;
   if (samples <= PREVIEW_SAMPLES_MAX) return;
   const seconds = Math.round((toMs - fromMs) / 1000);
-  const message = `${vms} VMs have ${samples} samples in ${seconds} seconds, more than ${PREVIEW_SAMPLES_MAX}: preview a shorter history or fewer VMs`;
-  const limit = String(PREVIEW_SAMPLES_MAX);
-  throw new Refusal('TOO_MANY_POINTS', message, { points: String(samples), limit });
+  const secondsMax = Math.floor(PREVIEW_SAMPLES_MAX / vms) * (SAMPLING_INTERVAL_MS / 1000);
+  const vmsMax = Math.floor(PREVIEW_SAMPLES_MAX / perVm);
+  const message =
+    `${vms} VMs have ${samples} samples in ${seconds} seconds; at most ${PREVIEW_SAMPLES_MAX} ` +
+    `can be previewed. Choose a history of at most ${secondsMax} seconds ` +
+    `(${Math.floor(secondsMax / 3600)} hours) for these VMs, or at most ${vmsMax} VMs for this history`;
+  throw new Refusal('TOO_MANY_POINTS', message, {
+    points: String(samples),
+    limit: String(PREVIEW_SAMPLES_MAX),
+    historySecondsMax: String(secondsMax),
+    vmsMax: String(vmsMax),
+  });
 }
 
 /** Range in which the VM existed: after its previous retirement and until its own. */

@@ -135,8 +135,8 @@ export class AlertSeries {
 
   #matching(matchers: readonly Matcher[]): readonly AlertSeriesOf[] {
     const ofName = matchers.filter(({ label }) => label === '__name__');
-    const isAsked = (name: string) => ofName.every((matcher) => matcher.matches(name));
-    if (!isAsked(ALERTS) && !isAsked(ALERTS_FOR_STATE)) return [];
+    const isRequested = (name: string) => ofName.every((matcher) => matcher.matches(name));
+    if (!isRequested(ALERTS) && !isRequested(ALERTS_FOR_STATE)) return [];
     this.#series ??= seriesOf(this.#options);
     return this.#series.filter(({ labels }) =>
       matchers.every((matcher) => matcher.matches(labels.get(matcher.label))),

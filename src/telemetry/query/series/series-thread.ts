@@ -115,11 +115,11 @@ export class SeriesThread {
   }
 
   /** Between two queries: evicts whole projects until the bound holds, the requested one last. */
-  #forget(asked: string): void {
+  #forget(requested: string): void {
     let count = 0;
     for (const { labelSets } of this.#projects.values()) count += labelSets;
-    const others = [...this.#projects.keys()].filter((project) => project !== asked);
-    for (const project of [...others, asked]) {
+    const others = [...this.#projects.keys()].filter((project) => project !== requested);
+    for (const project of [...others, requested]) {
       if (count <= this.#labelSetsMax) return;
       count -= this.#projects.get(project)?.labelSets ?? 0;
       this.#projects.delete(project);

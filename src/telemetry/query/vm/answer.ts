@@ -99,8 +99,8 @@ function answerMetrics(
     try {
       const columns = reader.columnsFor(metricId);
       const lastBeforeMs = metricId === AGE ? reader.newestBeforeRange() : undefined;
-      const asked = { columns, metricId, ...range, lastBeforeMs, withExtremes };
-      metrics.push({ metricId, ...queryMetric(asked) });
+      const requested = { columns, metricId, ...range, lastBeforeMs, withExtremes };
+      metrics.push({ metricId, ...queryMetric(requested) });
     } catch (error) {
       if (error instanceof ReadCancelled) throw error;
       fault = error;

@@ -46,7 +46,7 @@ export function rangeOf(requested: RequestedRange, nowMs: number): QueryRange {
     throw invalidField('endTimeUnix', `endTimeUnix ${end} is before startTimeUnix ${start}`);
   }
   const points = Math.floor((end - start) / stepSeconds) + 1;
-  if (points > POINTS_MAX) throw tooManyPoints(points);
+  if (points > POINTS_MAX) throw tooManyPoints(points, end - start);
   const now = Math.floor(nowMs / 1000);
   const retainedFromMs = nowMs - RETENTION_MS;
   const first = Math.max(start, Math.ceil(retainedFromMs / 1000));
@@ -97,10 +97,12 @@ function present(field: string, value: number | undefined): number {
 /** The year 5138: greater values are milliseconds. */
 const TIME_SECONDS_MAX = 100_000_000_000;
 
-function tooManyPoints(points: number): Refusal {
-  const message = `The range has ${points} points per series, more than ${POINTS_MAX}: use a larger step`;
+function tooManyPoints(points: number, seconds: number): Refusal {
+  const stepMin = Math.floor(seconds / POINTS_MAX) + 1;
+  const message = `The range has ${points} points per series, more than ${POINTS_MAX}: use a step of at least ${stepMin} seconds, or a shorter range`;
   return new Refusal('TOO_MANY_POINTS', message, {
     points: String(points),
     limit: String(POINTS_MAX),
+    stepSecondsMin: String(stepMin),
   });
 }

@@ -535,9 +535,9 @@ async function signedIn(
   const { baseUrl, signInUrl = '' } = program.demo;
   const phone = await chromium.visitor(baseUrl, PHONE);
   await phone.page.goto(`/${incident}`);
-  const asked = new URL(phone.page.url());
-  t.equal(asked.pathname, '/auth/sign-in', 'a signed-out user is asked to sign in');
-  t.equal(asked.searchParams.get('return'), `/${incident}`);
+  const requested = new URL(phone.page.url());
+  t.equal(requested.pathname, '/auth/sign-in', 'a signed-out user is asked to sign in');
+  t.equal(requested.searchParams.get('return'), `/${incident}`);
   // In the format of the mailed link.
   const link = new URL(signInUrl);
   link.searchParams.set('return', `/${incident}`);

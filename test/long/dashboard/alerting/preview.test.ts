@@ -85,8 +85,8 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     let held: Promise<void> | undefined;
     const isHeld = new Promise<void>((resolve) => {
       const hold = async (route: Route): Promise<void> => {
-        const asked = route.request().postDataJSON() as { spec: { threshold: number } };
-        if (asked.spec.threshold !== 30) return route.continue();
+        const requested = route.request().postDataJSON() as { spec: { threshold: number } };
+        if (requested.spec.threshold !== 30) return route.continue();
         const response = await route.fetch();
         const released = new Promise<void>((go) => {
           release = go;
@@ -141,9 +141,9 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
       await page.mouse.move(x, y + 60);
       await page.locator('.limit-line [role=slider]:not([aria-valuenow="99"])').waitFor();
       t.equal(await threshold.inputValue(), '99', 'the rule changes when the line is released');
-      const shown = await line.getAttribute('aria-valuetext');
+      const displayed = await line.getAttribute('aria-valuetext');
       await page.mouse.up();
-      await page.getByText(`Means ${shown}.`).waitFor();
+      await page.getByText(`Means ${displayed}.`).waitFor();
       t.ok(Number(await threshold.inputValue()) < 99, 'a drag moves it');
       t.same(problems, []);
     },

@@ -70,13 +70,15 @@ t.test('the replay of a rule', needs('chromium'), async (t) => {
         await page.evaluate('location.href.includes("incident")'),
         'nothing is stored in the address',
       );
-      const asked = visitor.requested.length;
+      const requested = visitor.requested.length;
       await page.getByRole('tab', { name: 'Preview' }).click();
       await page.getByText(/^The rule would have fired/).waitFor();
       t.notOk(await replay.isVisible());
       await page.getByRole('tab', { name: 'Simulated notifications' }).click();
       t.equal(await rows.count(), 2, 'the other tab does not lose the answer');
-      const again = visitor.requested.slice(asked).filter((path) => /ReplayAlertRule/.test(path));
+      const again = visitor.requested
+        .slice(requested)
+        .filter((path) => /ReplayAlertRule/.test(path));
       t.same(again, [], 'nor asks for it again');
     },
   );

@@ -264,8 +264,8 @@ t.test('alert rules', needs('chromium'), async (t) => {
     await viewer.page.getByText(/^The rule would have fired/).waitFor();
     t.equal(await viewer.page.getByRole('textbox').count(), 0);
     await viewer.page.getByText(RUNBOOK.runbookText, { exact: true }).waitFor();
-    const shown = viewer.page.getByRole('link', { name: RUNBOOK.runbookUrl });
-    t.equal(await shown.getAttribute('href'), RUNBOOK.runbookUrl);
+    const displayed = viewer.page.getByRole('link', { name: RUNBOOK.runbookUrl });
+    t.equal(await displayed.getAttribute('href'), RUNBOOK.runbookUrl);
     const pause = viewer.page.locator('.action').filter({ hasText: 'Pause' });
     await pause.getByText('Needs EDITOR').waitFor();
     await viewer.page.getByRole('button', { name: 'Pause' }).click({ force: true });

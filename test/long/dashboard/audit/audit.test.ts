@@ -77,9 +77,13 @@ t.test('the audit trail', needs('chromium'), async (t) => {
   await t.test(
     'actors are found by name, whether seen or not, and an unknown name is reported',
     async (t) => {
-      const asked = { projectName, pageSize: 1_000 };
-      const { members } = await ask(visitor, 'project.v1.ProjectService/ListMembers', asked);
-      const { credentials } = await ask(visitor, 'iam.v1.AutomationService/ListCredentials', asked);
+      const requested = { projectName, pageSize: 1_000 };
+      const { members } = await ask(visitor, 'project.v1.ProjectService/ListMembers', requested);
+      const { credentials } = await ask(
+        visitor,
+        'iam.v1.AutomationService/ListCredentials',
+        requested,
+      );
       const [owner] = members as { name: string; displayName: string }[];
       const key = (credentials as Credential[]).find(({ kind }) => kind === 'SERVICE_ACCOUNT_KEY');
       const who = page.getByLabel('Who');

@@ -97,13 +97,17 @@ t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'
     const steps = page.locator('.step-list li button');
     await steps.first().waitFor();
     const path = await pathOf(program, name);
+    let passed = 0;
     t.equal(await steps.count(), path.length);
     for (const [i, { toStates }] of path.entries()) {
       await steps.nth(i).click();
       await page.locator(`.step-list li:nth-child(${i + 1}) [aria-current="step"]`).waitFor();
       t.same(await currentOn(page), [...toStates].sort(), `step ${i + 1}`);
       t.ok((await page.locator('.statechart svg .arrow.taken').count()) > 0, 'and an arrow');
+      t.same(await coveredTexts(page), [], 'no mark covers a text');
+      passed += await page.locator('.passed-tag').count();
     }
+    t.ok(passed > 0);
     t.match(page.url(), /[?&]step=/);
     t.equal(await page.locator('h1 b, h1 img').count(), 0, 'markup in the name of a VM is text');
     await page.getByRole('button', { name: 'Recomputed' }).click();
@@ -268,4 +272,19 @@ function failedDelivery(program: Program): Promise<string> {
     const { body } = await program.call('monitoring.v1.AlertService/ListDeliveries', request);
     return (body.deliveries as { name: string }[] | undefined)?.[0]?.name;
   });
+}
+
+/** Texts of the drawing that a mark of a state overlaps. */
+function coveredTexts(page: Page): Promise<unknown> {
+  return page.evaluate(`(() => {
+    const svg = document.querySelector('.statechart-frame svg');
+    const boxOf = (element) => element.getBoundingClientRect();
+    const marks = [...svg.querySelectorAll('.passed-tag, .tick, .now-tag rect')];
+    const texts = [...svg.querySelectorAll('text')].filter((text) => !text.closest('.now-tag'));
+    const overlap = (a, b) =>
+      a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+    return texts
+      .filter((text) => marks.some((mark) => overlap(boxOf(mark), boxOf(text))))
+      .map((text) => text.textContent);
+  })()`);
 }

@@ -5,7 +5,7 @@
  */
 import t from 'tap';
 import type { PageRole } from '../../../../src/dashboard/routes.ts';
-import { showsItsData } from '../../../support/busy-project/shown.ts';
+import { showsItsData } from '../../../support/busy-project/displayed.ts';
 import { needs } from '../../../support/components.ts';
 import { startEveryPage } from '../../../support/every-page.ts';
 

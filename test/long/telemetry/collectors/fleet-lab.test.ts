@@ -117,10 +117,10 @@ uuid ${uuid} project demo
   t.equal(await used('shop'), 2);
   // The status is written every few seconds and may still be from before the move.
   const ran = await until('a status from after the move, with no work left', async () => {
-    const shown = await runInProcess(['collect', 'status', '--state', state, '--json']);
-    const { retiring, projects: placed } = JSON.parse(shown.stdout).status;
+    const displayed = await runInProcess(['collect', 'status', '--state', state, '--json']);
+    const { retiring, projects: placed } = JSON.parse(displayed.stdout).status;
     const shop = placed.find(({ project }: { project: string }) => project === 'shop');
-    return retiring === 0 && shop?.vms === 2 ? shown : undefined;
+    return retiring === 0 && shop?.vms === 2 ? displayed : undefined;
   });
   t.match(ran, { code: 0 }, ran.text);
   t.match(JSON.parse(ran.stdout), { faults: [], status: { unmatched: [{ name: 'stray1' }] } });

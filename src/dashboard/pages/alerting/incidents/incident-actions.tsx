@@ -76,26 +76,25 @@ export function IncidentActions({ incident, onSaved }: IncidentActionsProps): VN
     { keys: 's', name: common.shortcut.snooze, run: open('snooze') },
   ]);
   const status = <Statuses of={[acknowledge, snooze, unsnooze]} />;
+  const frame = (which: Action, { state }: typeof acknowledge | typeof snooze) => ({
+    isOpen: dialog.value === which,
+    isBusy: isUnsettled(state.value),
+    onClose: close,
+    count: 1,
+    status,
+  });
   return (
     <>
       {dialog.value === undefined && status}
       <Buttons incident={incident} open={open} unsnooze={unsnooze} />
       <AcknowledgeDialog
-        isOpen={dialog.value === 'acknowledge'}
-        onClose={close}
-        count={1}
+        {...frame('acknowledge', acknowledge)}
         draft={draft}
-        isBusy={isUnsettled(acknowledge.state.value)}
-        status={status}
         onAcknowledge={(note) => void acknowledge.send({ name, note })}
       />
       <SnoozeDialog
-        isOpen={dialog.value === 'snooze'}
-        onClose={close}
-        count={1}
+        {...frame('snooze', snooze)}
         draft={untilDraft}
-        isBusy={isUnsettled(snooze.state.value)}
-        status={status}
         onSnooze={(ms) => void snooze.send({ name, untilUnix: unixOf(ms) })}
       />
     </>

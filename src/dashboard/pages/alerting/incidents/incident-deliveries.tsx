@@ -1,12 +1,12 @@
 /** Notifications of an incident: its deliveries with their outcomes. */
+
 import type { VNode } from 'preact';
 import { StateBadge } from '../../../components/badges.tsx';
-import { DataView } from '../../../components/data-view.tsx';
+import { ageColumn } from '../../../components/columns.tsx';
 import { DestinationLink } from '../../../components/destination-link.tsx';
-import { ListFoot } from '../../../components/list-foot.tsx';
+import { ListTable } from '../../../components/list-table.tsx';
 import { ResourceLink } from '../../../components/resource-link.tsx';
-import { type Column, Table } from '../../../components/table.tsx';
-import { Age, msOf } from '../../../components/time.tsx';
+import type { Column } from '../../../components/table.tsx';
 import { read } from '../../../data/call.ts';
 import { useDestinationTitles } from '../../../data/catalogue.ts';
 import { type ListLoader, type ListSize, useListing } from '../../../data/listing.ts';
@@ -30,9 +30,11 @@ export function IncidentDeliveries(props: {
   return (
     <section aria-label={texts.deliveries.title}>
       <h2>{texts.deliveries.title}</h2>
-      <DataView
+      <ListTable
         of={list}
-        isEmpty={({ items }) => items.length === 0}
+        label={texts.deliveries.label}
+        columns={deliveryColumns(titles)}
+        keyOf={({ name }) => name}
         empty={
           <>
             <p>{texts.deliveries.none}</p>
@@ -40,19 +42,8 @@ export function IncidentDeliveries(props: {
           </>
         }
       >
-        {(listing) => (
-          <>
-            <Table
-              label={texts.deliveries.label}
-              columns={deliveryColumns(titles)}
-              rows={listing.items}
-              keyOf={({ name }) => name}
-            />
-            {listing.nextPageToken !== '' && <ListFoot of={list} />}
-            <p class="weak">{texts.deliveries.sentMeaning}</p>
-          </>
-        )}
-      </DataView>
+        <p class="weak">{texts.deliveries.sentMeaning}</p>
+      </ListTable>
     </section>
   );
 }
@@ -133,11 +124,6 @@ export function deliveryColumns(titles: ReadonlyMap<string, string>): readonly C
       phone: 'second',
       cell: ({ attempts }) => attempts.length,
     },
-    {
-      key: 'when',
-      title: texts.deliveries.when,
-      phone: 'second',
-      cell: ({ createdUnix }) => <Age ms={msOf(createdUnix)} />,
-    },
+    ageColumn('when', texts.deliveries.when, ({ createdUnix }) => createdUnix, { phone: 'second' }),
   ];
 }

@@ -6,7 +6,8 @@ import {
   formatClock,
   formatDay,
   formatDuration,
-  formatReading,
+  formatReadingBeside,
+  formatThreshold,
   formatTimeField,
   parseTimeField,
   readTimeField,
@@ -27,11 +28,11 @@ export function titleOf({ ruleDisplayName, metricId }: Incident): string {
 
 /** The value at the last evaluation; undefined if none was observed. */
 export function valueText(
-  { value }: Pick<Incident, 'value'>,
+  { value, threshold }: Pick<Incident, 'value' | 'threshold'>,
   unit: string,
   format: Format,
 ): string | undefined {
-  return value === undefined ? undefined : formatReading(value, unit, format);
+  return value === undefined ? undefined : formatReadingBeside(value, threshold, unit, format);
 }
 
 /** `> 90 %`. */
@@ -40,7 +41,7 @@ function thresholdText(
   unit: string,
   format: Format,
 ): string {
-  return `${operatorSigns[operator] ?? operator} ${formatReading(threshold, unit, format)}`;
+  return `${operatorSigns[operator] ?? operator} ${formatThreshold(threshold, unit, format)}`;
 }
 
 /** `> 90 % for 5 min`. */

@@ -1,4 +1,5 @@
 /** One incident: facts and actions, then why it fires and the notifications. */
+
 import type { VNode } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { DataView } from '../../../components/data-view.tsx';
@@ -10,7 +11,7 @@ import { unixOf } from '../../../data/names.ts';
 import type { Incident as IncidentOfList } from '../../../data/watch.ts';
 import { watchIncidents } from '../../../data/watch-incidents.ts';
 import { pageTitles } from '../../../layout/texts.ts';
-import { pathOf } from '../../../router/match.ts';
+import { AboveTitle } from '../../above-title.tsx';
 import type { PageProps } from '../../page.ts';
 import { useTitle } from '../../title.ts';
 import { IncidentMaintenance } from '../maintenance/maintenance-mark.tsx';
@@ -60,9 +61,7 @@ export function Page({ parameters }: PageProps): VNode {
   const vmNames = vmNamesOf(vms);
   return (
     <>
-      <p class="above-title">
-        <a href={pathOf('incidents', { project })}>{pageTitles.incidents}</a>
-      </p>
+      <AboveTitle list="incidents" project={project} />
       {value === undefined && <h1>{pageTitles.incident}</h1>}
       <DataView of={loader} lines={6}>
         {(explanation) =>

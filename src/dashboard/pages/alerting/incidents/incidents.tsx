@@ -2,17 +2,18 @@
  * The incidents of a project: firing ones, worst first, or all, newest first. Rows are updated in
  * place as the service decides; new ones wait behind a button.
  */
+
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { StateBadge } from '../../../components/badges.tsx';
-import { DataView } from '../../../components/data-view.tsx';
-import { ListFoot, NewRows } from '../../../components/list-foot.tsx';
-import { type Column, Table } from '../../../components/table.tsx';
-import { Age, msOf } from '../../../components/time.tsx';
+import { ageColumn, stateColumn } from '../../../components/columns.tsx';
+import { NewRows } from '../../../components/list-foot.tsx';
+import { ListTable } from '../../../components/list-table.tsx';
+import type { Column } from '../../../components/table.tsx';
 import { unitOf, useMetrics, useVms } from '../../../data/catalogue.ts';
 import { nowMs } from '../../../data/clock.ts';
-import { shownOf } from '../../../data/loaded.ts';
+import { displayedOf } from '../../../data/loaded.ts';
 import { usePeopleNames } from '../../../data/people-names.ts';
 import { format } from '../../../data/preferences.ts';
 import { mayDo } from '../../../data/projects.ts';
@@ -42,11 +43,11 @@ export function Page({ parameters }: PageProps): VNode {
   const list = useIncidents(request);
   const vms = useVms(projectName);
   const metrics = useMetrics(projectName);
-  const view = shownOf(list.loader.state.value);
-  const shown = view.kind === 'value' ? view.value.items : [];
+  const view = displayedOf(list.loader.state.value);
+  const displayed = view.kind === 'value' ? view.value.items : [];
   const people = usePeopleNames(
     projectName,
-    shown.flatMap(({ acknowledged }) => (acknowledged ? [acknowledged.by] : [])),
+    displayed.flatMap(({ acknowledged }) => (acknowledged ? [acknowledged.by] : [])),
   );
   // Changing the filter clears the selection, because the user no longer sees it.
   const chosen = useMemo(() => signal<ReadonlySet<string>>(new Set()), [JSON.stringify(request)]);
@@ -67,27 +68,21 @@ export function Page({ parameters }: PageProps): VNode {
       <IncidentFilters projectName={projectName} vms={vms} />
       {list.status.value === 'connecting' && <p class="weak">{texts.list.connecting}</p>}
       <NewRows count={list.waiting.value} onShow={list.show} />
-      <DataView
+      <ListTable
         of={list.loader}
-        isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
+        label={texts.list.label}
+        columns={columnsOf(unitFor, people)}
+        keyOf={({ name }) => name}
+        href={({ name }) => `/${name}`}
+        {...(mayDo('EDITOR') && { selection })}
         empty={<Empty />}
-      >
-        {(listing) => (
-          <>
-            <Table
-              label={texts.list.label}
-              columns={columnsOf(unitFor, people)}
-              rows={listing.items}
-              keyOf={({ name }) => name}
-              href={({ name }) => `/${name}`}
-              rowCount={listing.nextPageToken === '' ? listing.items.length : -1}
-              {...(mayDo('EDITOR') && { selection })}
-            />
-            <ListFoot of={list.loader} />
-          </>
-        )}
-      </DataView>
-      <SeveralActions projectName={projectName} rows={shown} chosen={chosen} onDone={list.change} />
+      />
+      <SeveralActions
+        projectName={projectName}
+        rows={displayed}
+        chosen={chosen}
+        onDone={list.change}
+      />
     </>
   );
 }
@@ -98,11 +93,7 @@ function columnsOf(
 ): readonly Column<Incident>[] {
   return [
     { key: 'what', title: texts.list.what, width: 'grow', cell: titleOf },
-    {
-      key: 'severity',
-      title: texts.list.severity,
-      cell: ({ severity }) => <StateBadge value={severity} />,
-    },
+    stateColumn('severity', texts.list.severity, ({ severity }) => severity),
     {
       key: 'where',
       title: texts.list.where,
@@ -116,12 +107,7 @@ function columnsOf(
       phone: 'second',
       cell: (incident) => <Value incident={incident} unit={unitFor(incident.metricId)} />,
     },
-    {
-      key: 'since',
-      title: texts.list.since,
-      phone: 'second',
-      cell: ({ startedUnix }) => <Age ms={msOf(startedUnix)} />,
-    },
+    ageColumn('since', texts.list.since, ({ startedUnix }) => startedUnix, { phone: 'second' }),
     {
       key: 'state',
       title: texts.list.state,

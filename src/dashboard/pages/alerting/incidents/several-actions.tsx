@@ -76,27 +76,26 @@ export function SeveralActions(props: SeveralActionsProps): VNode {
       <MutationStatus of={snooze} refusedTitle={texts.act.refused} />
     </>
   );
+  const frame = (which: Action, { state }: typeof acknowledge | typeof snooze) => ({
+    isOpen: act === which,
+    isBusy: isUnsettled(state.value),
+    onClose: close,
+    count: names.length,
+    status,
+  });
   return (
     <>
       <Refused results={refused.value} known={known} />
       {act === undefined && status}
       {marked.length > 0 && <Bar count={marked.length} chosen={chosen} onOpen={open} rows={rows} />}
       <AcknowledgeDialog
-        isOpen={act === 'acknowledge'}
-        onClose={close}
-        count={names.length}
+        {...frame('acknowledge', acknowledge)}
         draft={draft}
-        isBusy={isUnsettled(acknowledge.state.value)}
-        status={status}
         onAcknowledge={(note) => void acknowledge.send({ projectName, names, note })}
       />
       <SnoozeDialog
-        isOpen={act === 'snooze'}
-        onClose={close}
-        count={names.length}
+        {...frame('snooze', snooze)}
         draft={untilDraft}
-        isBusy={isUnsettled(snooze.state.value)}
-        status={status}
         onSnooze={(ms) => void snooze.send({ projectName, names, untilUnix: unixOf(ms) })}
       />
     </>

@@ -138,18 +138,18 @@ function followIncidents(followed: Followed): {
   let candidates = new Set<string>();
   let cancelBurst: () => void = () => undefined;
   const ask = async (): Promise<void> => {
-    const asked = candidates;
+    const requested = candidates;
     candidates = new Set();
     // Only the service can decide which of them match the filters.
     const request = { ...followed.request(), pageSize: PAGE_SIZE };
     const { incidents } = await read('AlertService', 'listIncidents', request, own);
-    const shown = new Set(
+    const displayed = new Set(
       followed
         .loader()
         .state.peek()
         .value?.items.map(({ name }) => name),
     );
-    const isNew = (name: string): boolean => asked.has(name) && !shown.has(name);
+    const isNew = (name: string): boolean => requested.has(name) && !displayed.has(name);
     followed.arrived(incidents.map(({ name }) => name).filter(isNew));
   };
   const take = (incidents: readonly Incident[]): void => {

@@ -3,11 +3,12 @@
  * recomputed from stored samples.
  */
 import type { VNode } from 'preact';
+import type { Layout } from '../../../../audit/drawing/picture.ts';
 import { parseRange } from '../../../charts/range.ts';
 import { TimeSlider } from '../../../charts/time-slider.tsx';
 import { WindowChart } from '../../../charts/window-chart.tsx';
 import type { Axis } from '../../../charts/window-data.ts';
-import { StateBadge } from '../../../components/badges.tsx';
+import { InstanceBadges } from '../../../components/badges.tsx';
 import { DataView } from '../../../components/data-view.tsx';
 import { Filters, SelectFilter } from '../../../components/filters.tsx';
 import { type Column, Table } from '../../../components/table.tsx';
@@ -19,7 +20,7 @@ import type { ResponseOf } from '../../../data/rpc-types.ts';
 import { query, setQuery } from '../../../router/location.ts';
 import { InstancePath, type PathStep } from '../../../statechart/instance-path.tsx';
 import { useMachine } from '../../../statechart/machine.ts';
-import { eventName, type Layout } from '../../../statechart/marking.ts';
+import { eventName } from '../../../statechart/marking.ts';
 import { stepIn } from '../../../statechart/recorded-path.tsx';
 import { stepAt, timeOf } from '../incidents/incident-path.ts';
 import { eventNames } from '../incidents/incident-texts.ts';
@@ -226,12 +227,7 @@ const segmentColumns: readonly Column<Segment>[] = [
   {
     key: 'state',
     title: texts.state,
-    cell: ({ state, dataState }) => (
-      <span class="badges">
-        <StateBadge value={state} />
-        {dataState === 'MISSING' && <StateBadge value="MISSING" />}
-      </span>
-    ),
+    cell: (one) => <InstanceBadges {...one} />,
   },
   {
     key: 'from',

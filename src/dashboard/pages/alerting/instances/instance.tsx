@@ -19,7 +19,7 @@ import { pageTitles } from '../../../layout/texts.ts';
 import { texts as common } from '../../../messages/en.ts';
 import { formatReading } from '../../../messages/format.ts';
 import { query } from '../../../router/location.ts';
-import { pathOf } from '../../../router/match.ts';
+import { AboveTitle } from '../../above-title.tsx';
 import type { PageProps } from '../../page.ts';
 import { useTitle } from '../../title.ts';
 import { InstanceEvaluation } from './instance-evaluation.tsx';
@@ -37,9 +37,7 @@ export function Page({ parameters }: PageProps): VNode {
   const named = instanceIn(projectName, parameters.instance ?? '', query.value);
   return (
     <>
-      <p class="above-title">
-        <a href={pathOf('alertInstances', { project })}>{pageTitles.alertInstances}</a>
-      </p>
+      <AboveTitle list="alertInstances" project={project} />
       {named ? (
         <InstancePage projectName={projectName} named={named} />
       ) : (

@@ -1,6 +1,6 @@
 /** The state of each rule for each VM, whether or not it is firing: up to ten thousand rows. */
 import type { VNode } from 'preact';
-import { StateBadge } from '../../../components/badges.tsx';
+import { InstanceBadges } from '../../../components/badges.tsx';
 import { DataView } from '../../../components/data-view.tsx';
 import { Filters, SelectFilter } from '../../../components/filters.tsx';
 import { ListFoot } from '../../../components/list-foot.tsx';
@@ -173,12 +173,7 @@ function columnsOf({ unitFor }: Words): readonly Column<AlertInstance>[] {
     {
       key: 'state',
       title: texts.state,
-      cell: ({ state, dataState }) => (
-        <span class="badges">
-          <StateBadge value={state} />
-          {dataState === 'MISSING' && <StateBadge value="MISSING" />}
-        </span>
-      ),
+      cell: (one) => <InstanceBadges {...one} />,
     },
     {
       key: 'rule',

@@ -2,20 +2,21 @@
  * The maintenance windows of a project: scope, start, end and author. Editors plan them, call them
  * off and end them early.
  */
-import { useSignal } from '@preact/signals';
+
 import type { VNode } from 'preact';
+import {
+  ActDialog,
+  type DialogFrame,
+  useChosen,
+  useDialogs,
+} from '../../../components/act-dialog.tsx';
 import { ActionButton } from '../../../components/action-button.tsx';
 import { Badge, type Tone } from '../../../components/badges.tsx';
-import { ConfirmDialog } from '../../../components/confirm-dialog.tsx';
-import { DataView } from '../../../components/data-view.tsx';
 import { Filters, SelectFilter } from '../../../components/filters.tsx';
-import { ListFoot } from '../../../components/list-foot.tsx';
-import { type Column, Table } from '../../../components/table.tsx';
+import { ListTable } from '../../../components/list-table.tsx';
+import type { Column } from '../../../components/table.tsx';
 import { Age, msOf, Time } from '../../../components/time.tsx';
-import { toast } from '../../../components/toasts.tsx';
-import { read } from '../../../data/call.ts';
-import { type Listing, type ListLoader, useListing } from '../../../data/listing.ts';
-import { useMutation } from '../../../data/mutation.ts';
+import { type Listing, type ListLoader, pagesOf, useListing } from '../../../data/listing.ts';
 import { pageTitles } from '../../../layout/texts.ts';
 import { query } from '../../../router/location.ts';
 import type { PageProps } from '../../page.ts';
@@ -31,14 +32,10 @@ const ENDING_POLL_SECONDS = 2;
 export function Page({ parameters }: PageProps): VNode {
   const projectName = `projects/${parameters.project}`;
   const list = useWindows(projectName);
-  const isPlanning = useSignal(false);
-  const ending = useSignal<MaintenanceWindow | undefined>(undefined);
-  const columns = columnsOf((window) => {
-    ending.value = window;
-  });
-  const plan = (): void => {
-    isPlanning.value = true;
-  };
+  const { open, frame } = useDialogs<'plan'>();
+  const plan = open('plan');
+  const ending = useChosen<MaintenanceWindow>();
+  const columns = columnsOf(ending.choose);
   return (
     <>
       <div class="section-head">
@@ -49,40 +46,20 @@ export function Page({ parameters }: PageProps): VNode {
       </div>
       <p class="weak">{texts.about}</p>
       <ShowFilter />
-      <DataView
+      <ListTable
         of={list}
-        isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
+        label={texts.label}
+        columns={columns}
+        keyOf={({ name }) => name}
         empty={<NoWindows />}
-      >
-        {({ items, nextPageToken }) => (
-          <>
-            <Table
-              label={texts.label}
-              columns={columns}
-              rows={items}
-              keyOf={({ name }) => name}
-              rowCount={nextPageToken === '' ? items.length : -1}
-            />
-            <ListFoot of={list} />
-          </>
-        )}
-      </DataView>
+      />
       <PlanMaintenance
         projectName={projectName}
-        isOpen={isPlanning.value}
+        {...frame('plan')}
         onRestored={plan}
-        onClose={() => {
-          isPlanning.value = false;
-        }}
         onSaved={list.reload}
       />
-      <EndMaintenance
-        window={ending.value}
-        onClose={() => {
-          ending.value = undefined;
-        }}
-        onSaved={list.reload}
-      />
+      <EndMaintenance {...ending.frame} window={ending.value} onSaved={list.reload} />
     </>
   );
 }
@@ -92,11 +69,11 @@ function useWindows(projectName: string): ListLoader<MaintenanceWindow> {
   const includeOver = query.value.get('show') === 'all';
   return useListing<MaintenanceWindow>(
     `maintenanceWindows ${projectName} ${includeOver}`,
-    async (pageToken, options) => {
-      const request = { projectName, includeOver, pageSize: ROWS, pageToken };
-      const answer = await read('MaintenanceService', 'listMaintenanceWindows', request, options);
-      return { items: answer.windows, nextPageToken: answer.nextPageToken };
-    },
+    pagesOf('MaintenanceService', 'listMaintenanceWindows', 'windows', {
+      projectName,
+      includeOver,
+      pageSize: ROWS,
+    }),
     { rows: ROWS, pollSeconds },
   );
 }
@@ -231,31 +208,26 @@ function endTextsOf({ state }: MaintenanceWindow): typeof texts.end {
   return state === 'SCHEDULED' ? texts.callOff : texts.end;
 }
 
-interface EndProps {
+interface EndProps extends DialogFrame {
   /** Undefined if no window is being ended. */
   readonly window: MaintenanceWindow | undefined;
-  readonly onClose: () => void;
   readonly onSaved: () => void;
 }
 
-function EndMaintenance({ window, onClose, onSaved }: EndProps): VNode {
-  const end = useMutation('MaintenanceService', 'endMaintenanceWindow');
+function EndMaintenance({ window, onSaved, ...frame }: EndProps): VNode {
   const words = window ? endTextsOf(window) : texts.end;
   return (
-    <ConfirmDialog
+    <ActDialog
+      {...frame}
+      method={['MaintenanceService', 'endMaintenanceWindow']}
       title={window ? words.title(coveredText(window)) : ''}
-      isOpen={window !== undefined}
-      onClose={onClose}
       action={words.action}
       needs="EDITOR"
-      mutation={end}
-      request={() => ({ name: window?.name })}
-      onSaved={() => {
-        toast(words.saved);
-        onSaved();
-      }}
+      request={() => ({ name: window?.name ?? '' })}
+      done={words.saved}
+      onSaved={onSaved}
     >
       <p>{words.effect}</p>
-    </ConfirmDialog>
+    </ActDialog>
   );
 }

@@ -1,13 +1,11 @@
 /** The dialog for planning a maintenance window. Input survives a reload. */
 import type { VNode } from 'preact';
-import { useEffect } from 'preact/hooks';
+import type { DialogFrame } from '../../../components/act-dialog.tsx';
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx';
 import { Field, SelectField, TextField } from '../../../components/fields.tsx';
-import { toast } from '../../../components/toasts.tsx';
 import { useRules, useVms, type Vm, vmNamesOf, vmsCalled } from '../../../data/catalogue.ts';
 import { serverClock } from '../../../data/clock.ts';
-import { typing, useDraft } from '../../../data/draft.ts';
-import { useMutation } from '../../../data/mutation.ts';
+import { useForm } from '../../../data/form.ts';
 import { idOf, unixOf } from '../../../data/names.ts';
 import { format, preferences } from '../../../data/preferences.ts';
 import { texts as common } from '../../../messages/en.ts';
@@ -35,46 +33,39 @@ interface Fields {
 
 const BLANK: Fields = { ruleName: '', vm: '', from: '', length: '1', until: '', note: '' };
 
-export interface PlanMaintenanceProps {
+export interface PlanMaintenanceProps extends DialogFrame {
   readonly projectName: string;
-  readonly isOpen: boolean;
   /** Called if earlier input was restored. */
   readonly onRestored: () => void;
-  readonly onClose: () => void;
   readonly onSaved: () => void;
 }
 
 export function PlanMaintenance(props: PlanMaintenanceProps): VNode {
-  const { projectName, isOpen, onRestored, onClose, onSaved } = props;
+  const { projectName, onRestored, onSaved, ...frame } = props;
   const vms = useVms(projectName);
   const rules = useRules(projectName);
-  const draft = useDraft(`planMaintenance ${projectName}`, BLANK);
-  const create = useMutation('MaintenanceService', 'createMaintenanceWindow');
-  useEffect(() => {
-    if (draft.isTyped()) onRestored();
-  }, [draft]);
-  const fields = draft.value.value;
-  const type = typing(draft, create);
+  const { mutation, draft, fields, type } = useForm(
+    'MaintenanceService',
+    'createMaintenanceWindow',
+    { key: `planMaintenance ${projectName}`, initial: BLANK, onRestored },
+  );
   const vmProblem = problemOfVm(fields.vm, vms);
   const isUtc = preferences.zone.value === 'utc';
   const timeProblem = problemOf(fromOf(fields, isUtc)) ?? problemOf(untilOf(fields, isUtc));
   const noUntil = untilMsOf(fields, isUtc) === undefined ? texts.noUntil : undefined;
   return (
     <ConfirmDialog
+      {...frame}
       title={texts.title}
-      isOpen={isOpen}
-      onClose={onClose}
       action={texts.action}
       needs="EDITOR"
       look="main"
       blocked={vmProblem ?? timeProblem ?? noUntil}
-      mutation={create}
+      mutation={mutation}
       draft={draft}
       request={() => requestOf(projectName, draft.value.peek(), vms)}
-      onSaved={() => {
-        toast(texts.saved);
-        onSaved();
-      }}
+      done={texts.saved}
+      onSaved={onSaved}
     >
       <SelectField
         label={texts.rule}

@@ -1,4 +1,5 @@
 /** A new rule, from the template in the address or from scratch. */
+
 import type { VNode } from 'preact';
 import { DataView } from '../../../components/data-view.tsx';
 import { SelectField } from '../../../components/fields.tsx';
@@ -9,7 +10,7 @@ import { useMutation, useSaved } from '../../../data/mutation.ts';
 import { newId } from '../../../data/new-id.ts';
 import { pageTitles } from '../../../layout/texts.ts';
 import { navigate, query, setQuery } from '../../../router/location.ts';
-import { pathOf } from '../../../router/match.ts';
+import { AboveTitle } from '../../above-title.tsx';
 import type { PageProps } from '../../page.ts';
 import { isStale } from './rule-actions.tsx';
 import { RuleEditor } from './rule-editor.tsx';
@@ -27,9 +28,7 @@ export function Page({ parameters }: PageProps): VNode {
   const templateId = query.value.get('template') ?? '';
   return (
     <>
-      <p class="above-title">
-        <a href={pathOf('alertRules', { project })}>{pageTitles.alertRules}</a>
-      </p>
+      <AboveTitle list="alertRules" project={project} />
       <h1>{pageTitles.newAlertRule}</h1>
       <DataView of={templates} lines={8}>
         {(list) => {

@@ -61,7 +61,7 @@ export interface Window {
 }
 
 /** From the earliest known data to the end; the whole range if there is no data. */
-export function shownWindow({ startUnixMs, endUnixMs, instances }: Preview): Window {
+export function displayedWindow({ startUnixMs, endUnixMs, instances }: Preview): Window {
   const [startMs, endMs] = [Number(startUnixMs), Number(endUnixMs)];
   const firstMs = instances.map((one) => firstKnownMs(one)).filter((ms) => ms !== undefined);
   return { startMs: firstMs.length > 0 ? Math.min(...firstMs) : startMs, endMs };

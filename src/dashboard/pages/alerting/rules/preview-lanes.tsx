@@ -52,13 +52,13 @@ export function PreviewLanes(props: PreviewLanesProps): VNode {
   const count = useSignal(LANES_AT_FIRST);
   const patternId = useId();
   const ordered = useMemo(() => eventfulFirst(instances), [instances]);
-  const shown = ordered.slice(0, count.value);
-  const rest = instances.length - shown.length;
+  const displayed = ordered.slice(0, count.value);
+  const rest = instances.length - displayed.length;
   if (instances.length === 0) return <p class="weak">{texts.noLanes}</p>;
   return (
     <div class="lanes">
       <ul>
-        {shown.map((instance) => (
+        {displayed.map((instance) => (
           <li key={seriesKey(instance)}>
             <button
               type="button"

@@ -26,18 +26,18 @@ export interface ReplayNotificationsProps {
 export function ReplayNotifications(props: ReplayNotificationsProps): VNode {
   const { projectName, notifications, titleOf } = props;
   const titles = useDestinationTitles(projectName);
-  const shown = useSignal<Notification | undefined>(undefined);
+  const displayed = useSignal<Notification | undefined>(undefined);
   const isEditor = mayDo('EDITOR');
   const placeOf = ({ vmName, labels }: Notification): string =>
     vmName === '' ? texts.datacenter : [titleOf(vmName), ...Object.values(labels)].join(' · ');
   const to = destinationColumn(titles);
   const body = bodyColumn((notification) => {
-    shown.value = notification;
+    displayed.value = notification;
   }, placeOf);
   const known = openColumns(placeOf);
   // Several may share the time, VM and destination: one for each recipient.
   const rows = notifications.map((notification, index) => ({ notification, index }));
-  const { value: open } = shown;
+  const { value: open } = displayed;
   return (
     <>
       {!isEditor && <p class="weak">{texts.hidden}</p>}
@@ -51,7 +51,7 @@ export function ReplayNotifications(props: ReplayNotificationsProps): VNode {
         title={open ? texts.bodyOf(nameOf(open), placeOf(open)) : texts.body}
         isOpen={open !== undefined}
         onClose={() => {
-          shown.value = undefined;
+          displayed.value = undefined;
         }}
       >
         <p class="weak">{texts.bodyHelp}</p>

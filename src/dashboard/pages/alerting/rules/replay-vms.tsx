@@ -28,13 +28,13 @@ export interface Suggested {
 
 /** @param selected names of all VMs that the rule selects, in display order */
 export async function suggestVms(
-  asked: RequestOf<'AlertService', 'previewAlertRule'>,
+  requested: RequestOf<'AlertService', 'previewAlertRule'>,
   selected: readonly string[],
   options: Parameters<Load<unknown>>[0],
 ): Promise<Suggested> {
   if (selected.length <= VMS_MAX) return { how: 'all', vmNames: selected, fired: 0 };
   try {
-    const { wouldHaveFired } = await read('AlertService', 'previewAlertRule', asked, options);
+    const { wouldHaveFired } = await read('AlertService', 'previewAlertRule', requested, options);
     const firings = Map.groupBy(wouldHaveFired, ({ vmName }) => vmName);
     const times = (name: string): number => Number(firings.get(name)?.length);
     const fired = selected.filter((name) => firings.has(name));

@@ -1,15 +1,13 @@
 /** Pausing, resuming and deleting a rule. Each dialog first says what it retires. */
-import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { ActDialog, useDialogs } from '../../../components/act-dialog.tsx';
 import { ActionButton } from '../../../components/action-button.tsx';
-import { ConfirmDialog } from '../../../components/confirm-dialog.tsx';
-import { toast } from '../../../components/toasts.tsx';
 import { read } from '../../../data/call.ts';
 import type { Rule } from '../../../data/catalogue.ts';
 import { type Listing, loadPages } from '../../../data/listing.ts';
 import { type Load, useLoaded } from '../../../data/loaded.ts';
-import { type Mutation, type MutationState, useMutation } from '../../../data/mutation.ts';
+import type { Mutation, MutationState } from '../../../data/mutation.ts';
 import { idOf } from '../../../data/names.ts';
 import { format } from '../../../data/preferences.ts';
 import type { ResponseOf } from '../../../data/rpc-types.ts';
@@ -41,85 +39,77 @@ export function RuleActions(props: RuleActionsProps): VNode {
 }
 
 function PauseOrResume({ project, rule, spec, onSaved, onStale }: RuleActionsProps): VNode {
-  const isOpen = useSignal(false);
-  const save = useMutation('AlertService', 'saveAlertRule');
-  useStale(save, onStale);
+  const { open, frame } = useDialogs<'pause'>();
   const isPaused = spec.enabled === false;
   const changed: RuleSpec = { ...spec, enabled: isPaused };
   const { actions } = texts;
   return (
     <>
-      <ActionButton look="quiet" needs="EDITOR" onPress={() => (isOpen.value = true)}>
+      <ActionButton look="quiet" needs="EDITOR" onPress={open('pause')}>
         {isPaused ? actions.resume : actions.pause}
       </ActionButton>
-      <ConfirmDialog
+      <ActDialog
+        {...frame('pause')}
+        method={['AlertService', 'saveAlertRule']}
         title={isPaused ? actions.resumeTitle : actions.pauseTitle}
-        isOpen={isOpen.value}
-        onClose={() => {
-          isOpen.value = false;
-        }}
         action={isPaused ? actions.resume : actions.pause}
         look="main"
         needs="EDITOR"
-        mutation={save}
         request={() => ({
           projectName: `projects/${project}`,
           id: idOf(rule.name),
           expectedVersion: rule.version,
           spec: changed,
         })}
-        onSaved={(saved) => {
-          toast(isPaused ? actions.resumed : actions.paused);
-          onSaved(saved, changed);
-        }}
+        done={isPaused ? actions.resumed : actions.paused}
+        onSaved={(saved) => onSaved(saved, changed)}
+        onRefused={({ reason }) => reason === STALE && onStale()}
       >
         <p>{isPaused ? actions.resumeEffect : actions.pauseEffect}</p>
         {!isPaused && <Retired project={project} rule={rule} />}
         <p class="weak">{actions.unsavedStay}</p>
-      </ConfirmDialog>
+      </ActDialog>
     </>
   );
 }
 
 function Delete({ project, rule, spec, onDeleted, onStale }: RuleActionsProps): VNode {
-  const isOpen = useSignal(false);
-  const remove = useMutation('AlertService', 'deleteAlertRule');
-  useStale(remove, onStale);
+  const { open, frame } = useDialogs<'delete'>();
   const { actions } = texts;
   return (
     <>
-      <ActionButton look="quiet" needs="EDITOR" onPress={() => (isOpen.value = true)}>
+      <ActionButton look="quiet" needs="EDITOR" onPress={open('delete')}>
         {actions.remove}
       </ActionButton>
-      <ConfirmDialog
+      <ActDialog
+        {...frame('delete')}
+        method={['AlertService', 'deleteAlertRule']}
         title={actions.removeTitle}
-        isOpen={isOpen.value}
-        onClose={() => {
-          isOpen.value = false;
-        }}
         action={actions.remove}
         needs="EDITOR"
-        mutation={remove}
         request={() => ({ name: rule.name, expectedVersion: rule.version })}
+        done={actions.removed(spec.displayName)}
         onSaved={() => {
           onDeleted();
-          toast(actions.removed(spec.displayName));
           navigate(pathOf('alertRules', { project }));
         }}
+        onRefused={({ reason }) => reason === STALE && onStale()}
       >
         <p>
           <strong>{spec.displayName}</strong>
         </p>
         <Retired project={project} rule={rule} />
         <p>{actions.removeEffect}</p>
-      </ConfirmDialog>
+      </ActDialog>
     </>
   );
 }
 
+const STALE = 'STALE_VERSION';
+
 /** True if a change was rejected because a newer version had been saved. */
 export function isStale(state: MutationState<unknown>): boolean {
-  return state.kind === 'refused' && state.error.reason === 'STALE_VERSION';
+  return state.kind === 'refused' && state.error.reason === STALE;
 }
 
 /** Calls `onStale` if the service rejected a change because a newer version had been saved. */

@@ -4,6 +4,7 @@
  * value is allowed; here it is only parsed.
  */
 import type { Rule } from '../../../data/catalogue.ts';
+import { ALL_BYTE_UNITS, exactUnit } from '../../../messages/format.ts';
 
 /** A rule as defined by the API. */
 export type RuleSpec = NonNullable<Rule['spec']>;
@@ -236,7 +237,6 @@ export function durationText(seconds: number): string {
   return parts.join(' ');
 }
 
-const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 /**
@@ -250,18 +250,19 @@ export function quantityOf(text: string, unit: string): number | undefined {
   const [, number = '', suffix = ''] = /^(\S*?)\s*([a-z%/]+)$/i.exec(given) ?? [];
   if (!NUMBER.test(number)) return undefined;
   if (unit === 'percent') return suffix === '%' ? finite(Number(number)) : undefined;
-  const power = BYTE_UNITS.indexOf(suffix.replace(/\/s$/, ''));
-  if (!unit.startsWith('bytes') || power < 0) return undefined;
-  return finite(Number(number) * 1024 ** power);
+  const name = suffix.replace(/\/s$/, '').replace(/^KB$/, 'kB');
+  const byteUnit = ALL_BYTE_UNITS.find((one) => one.name === name);
+  if (!unit.startsWith('bytes') || !byteUnit) return undefined;
+  return finite(Number(number) * byteUnit.size);
 }
 
 /** Formats the value exactly, as `quantityOf` parses it. */
 export function quantityText(value: number, unit: string): string {
   if (unit === 'seconds' && Number.isInteger(value) && value >= 0) return durationText(value);
   if (!unit.startsWith('bytes') || value === 0) return String(value);
-  const power = BYTE_UNITS.findLastIndex((_, i) => Number.isInteger(value / 1024 ** i));
-  if (power <= 0) return String(value);
-  return `${value / 1024 ** power} ${BYTE_UNITS[power]}${unit.endsWith('_per_second') ? '/s' : ''}`;
+  const { size, name } = exactUnit(value);
+  if (size === 1) return String(value);
+  return `${value / size} ${name}${unit.endsWith('_per_second') ? '/s' : ''}`;
 }
 
 function finite(value: number): number | undefined {

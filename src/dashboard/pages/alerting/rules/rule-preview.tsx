@@ -22,6 +22,7 @@ import {
   formatTime,
 } from '../../../messages/format.ts';
 import {
+  displayedWindow,
   type Preview,
   type PreviewRequest,
   type RuleSpec,
@@ -29,7 +30,6 @@ import {
   rangeOnRequest,
   seriesKey,
   seriesName,
-  shownWindow,
   type TracedSeries,
   traceData,
 } from './preview-data.ts';
@@ -118,16 +118,16 @@ function Live(props: LiveProps): VNode {
       <p class="weak">{texts.estimate(formatDuration(range))}</p>
       <RangeChoice isLong={isLong} atOnce={rangeAtOnce(vms)} onRequest={rangeOnRequest(vms)} />
       <DataView of={loader} lines={8}>
-        {({ preview, asked }) => (
+        {({ preview, requested }) => (
           <>
             <p class="weak preview-age" role="status">
-              {ageText(isUnfinished, asked === evaluatedOf(request))}
+              {ageText(isUnfinished, requested === evaluatedOf(request))}
             </p>
             <Coverage of={preview} vms={vms} />
             <h3>{texts.lanes}</h3>
             <PreviewLanes
               of={preview}
-              window={shownWindow(preview)}
+              window={displayedWindow(preview)}
               traced={traced}
               onTrace={trace}
             />
@@ -162,7 +162,7 @@ function tracedOf(chosen: Chosen | undefined, spec: RuleSpec): TracedSeries | un
 interface Previewed {
   readonly preview: Preview;
   /** Key of the evaluated request, from `evaluatedOf`. */
-  readonly asked: string;
+  readonly requested: string;
 }
 
 function keyOf(request: PreviewRequest): string {
@@ -179,22 +179,22 @@ function evaluatedOf({ spec, historySeconds }: PreviewRequest): string {
  * abandoned.
  */
 function usePreview(request: PreviewRequest): Loader<Previewed> {
-  const asked = useRef(request);
+  const requested = useRef(request);
   const loader = useLoaded(
     `preview ${request.projectName}`,
     async (options): Promise<Previewed> => {
-      const { current } = asked;
+      const { current } = requested;
       const preview = await read('AlertService', 'previewAlertRule', current, options);
-      return { preview, asked: evaluatedOf(current) };
+      return { preview, requested: evaluatedOf(current) };
     },
   );
   const key = keyOf(request);
   useEffect(() => {
-    if (keyOf(asked.current) === key) return undefined;
+    if (keyOf(requested.current) === key) return undefined;
     // Selecting a lane or a button needs no delay; only the rule is typed.
-    const isEdited = JSON.stringify(asked.current.spec) !== JSON.stringify(request.spec);
+    const isEdited = JSON.stringify(requested.current.spec) !== JSON.stringify(request.spec);
     return serverClock.wakeAfter(isEdited ? WAIT_MS : 0, () => {
-      asked.current = request;
+      requested.current = request;
       loader.reload();
     });
   }, [key, loader]);
@@ -258,7 +258,7 @@ function Coverage({ of: preview, vms }: CoverageProps): VNode {
 
 /** Start of the readings, if it is later than requested. */
 function beginText(preview: Preview): string {
-  const { startMs } = shownWindow(preview);
+  const { startMs } = displayedWindow(preview);
   if (startMs <= Number(preview.startUnixMs) + TOLERANCE_MS) return '';
   return texts.begins(formatTime(startMs, nowMs.peek(), format.value));
 }
@@ -337,7 +337,7 @@ function Trace({ of: preview, spec, onThreshold }: TracedProps): VNode {
   const { trace } = preview;
   const condition = trace?.condition;
   const unit = condition?.unit ?? '';
-  const { startMs } = shownWindow(preview);
+  const { startMs } = displayedWindow(preview);
   const data = useMemo(
     () => trace && traceData(trace, startMs, { unit, reason: texts.gapReason }),
     [trace, startMs, unit],

@@ -38,7 +38,7 @@ const HOURS = [1, 6, 24] as const;
 const HOUR_SECONDS = 3_600;
 
 /** Options that the user can select. */
-interface Asked {
+interface Requested {
   readonly spec: ReplayedSpec | undefined;
   readonly hours: number;
   /** Names; undefined for the default selection. */
@@ -46,7 +46,7 @@ interface Asked {
 }
 
 /** The last request. */
-interface ReplayRequest extends Asked {
+interface ReplayRequest extends Requested {
   readonly spec: ReplayedSpec;
   /** Names of all VMs that the rule selects, ordered by display name. */
   readonly selected: readonly string[];
@@ -57,12 +57,12 @@ interface ReplayRequest extends Asked {
 export function RuleReplay({ projectName, spec }: RuleReplayProps): VNode {
   const hours = useSignal<number>(HOURS[1]);
   const chosen = useSignal<readonly string[] | undefined>(undefined);
-  const asked = useSignal<ReplayRequest | undefined>(undefined);
+  const requested = useSignal<ReplayRequest | undefined>(undefined);
   const names = vmNamesOf(useVms(projectName));
   const titleOf = (vmName: string): string => names.get(vmName) || idOf(vmName);
   const selected = spec?.allVms ? [...names.keys()] : (spec?.vmNames ?? []);
   const now = { spec, hours: hours.value, chosen: chosen.value };
-  const isSame = asked.value !== undefined && keyOf(asked.value) === keyOf(now);
+  const isSame = requested.value !== undefined && keyOf(requested.value) === keyOf(now);
   return (
     <section class="rule-replay" aria-label={texts.title}>
       <h2 class="visually-hidden">{texts.title}</h2>
@@ -91,9 +91,9 @@ export function RuleReplay({ projectName, spec }: RuleReplayProps): VNode {
           look={isSame ? 'quiet' : 'main'}
           onPress={() => {
             if (spec === undefined) return;
-            const times = (asked.peek()?.times ?? -1) + 1;
+            const times = (requested.peek()?.times ?? -1) + 1;
             const byTitle = selected.toSorted((a, b) => titleOf(a).localeCompare(titleOf(b)));
-            asked.value = {
+            requested.value = {
               spec,
               selected: byTitle,
               times,
@@ -102,13 +102,13 @@ export function RuleReplay({ projectName, spec }: RuleReplayProps): VNode {
             };
           }}
         >
-          {asked.value === undefined ? texts.run : texts.again}
+          {requested.value === undefined ? texts.run : texts.again}
         </ActionButton>
       </p>
-      {asked.value !== undefined && (
+      {requested.value !== undefined && (
         <>
           {!isSame && <NoticeBox tone="info" title={texts.changed} announce="status" />}
-          <Answer projectName={projectName} request={asked.value} titleOf={titleOf} />
+          <Answer projectName={projectName} request={requested.value} titleOf={titleOf} />
         </>
       )}
     </section>
@@ -116,7 +116,7 @@ export function RuleReplay({ projectName, spec }: RuleReplayProps): VNode {
 }
 
 /** Equal for equal requests. */
-function keyOf({ spec, hours, chosen }: Asked): string {
+function keyOf({ spec, hours, chosen }: Requested): string {
   return JSON.stringify([spec, hours, chosen]);
 }
 
@@ -199,11 +199,11 @@ function loadReplay(
   { spec, hours, chosen, selected }: ReplayRequest,
 ): Load<{ readonly replay: Replay; readonly suggested: Suggested }> {
   return async (options) => {
-    const asked = { projectName, spec, historySeconds: hours * HOUR_SECONDS };
+    const requested = { projectName, spec, historySeconds: hours * HOUR_SECONDS };
     const suggested: Suggested = chosen
       ? { how: 'chosen', vmNames: chosen, fired: 0 }
-      : await suggestVms(asked, selected, options);
-    const request = { ...asked, vmNames: [...suggested.vmNames] };
+      : await suggestVms(requested, selected, options);
+    const request = { ...requested, vmNames: [...suggested.vmNames] };
     return { replay: await read('AlertService', 'replayAlertRule', request, options), suggested };
   };
 }

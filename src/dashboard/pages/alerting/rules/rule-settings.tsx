@@ -40,12 +40,12 @@ export function RuleSettings({ spec, choices }: RuleSettingsProps): VNode {
     const typed = plainWords(field);
     return READINGS.has(field) ? (meaningText(typed, unit, format.value) ?? typed) : typed;
   };
-  const shown = ruleFields.filter(
+  const displayed = ruleFields.filter(
     (field) => !ABOVE.has(field) && (field === 'destinationNames' || plainWords(field) !== ''),
   );
   return (
     <dl class="facts">
-      {shown.map((field) => (
+      {displayed.map((field) => (
         <div key={field}>
           <dt>{fieldTitles[field]}</dt>
           <dd>

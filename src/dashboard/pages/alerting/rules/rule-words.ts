@@ -2,7 +2,7 @@
 import type { Rule } from '../../../data/catalogue.ts';
 import { idOf } from '../../../data/names.ts';
 import { names } from '../../../messages/en.ts';
-import { type Format, formatDuration, formatReading } from '../../../messages/format.ts';
+import { type Format, formatDuration, formatThreshold } from '../../../messages/format.ts';
 import { metricName } from '../../vms/texts.ts';
 import { operatorSigns } from '../incidents/incident-texts.ts';
 import { quantityOf, type RuleField, type RuleFields, type RuleSpec } from './rule-fields.ts';
@@ -13,7 +13,7 @@ export function conditionWords(spec: RuleSpec, unit: string, format: Format): st
   const { metricId, operator, threshold, sustainedSeconds } = spec;
   if (threshold === undefined) return metricName(metricId);
   const sign = operatorSigns[operator] ?? operator;
-  const value = formatReading(threshold, unit, format);
+  const value = formatThreshold(threshold, unit, format);
   const condition = texts.conditionOf(metricName(metricId), sign, value);
   if (sustainedSeconds === 0) return condition;
   return texts.sustained(condition, formatDuration(sustainedSeconds));
@@ -87,7 +87,7 @@ export function operatorTitle(operator: string): string {
 export function meaningText(typed: string, unit: string, format: Format): string | undefined {
   const value = quantityOf(typed, unit);
   if (value === undefined || unit === '') return undefined;
-  const text = formatReading(value, unit, format);
+  const text = formatThreshold(value, unit, format);
   return text === typed.trim() ? undefined : text;
 }
 

@@ -2,6 +2,7 @@
  * One alert rule: whether it is applied, its form, and its actions. Unsaved input stays, whatever
  * others save in the meantime.
  */
+
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { StateBadge } from '../../../components/badges.tsx';
@@ -18,6 +19,7 @@ import { mayDo } from '../../../data/projects.ts';
 import { pageTitles } from '../../../layout/texts.ts';
 import { formatCount } from '../../../messages/format.ts';
 import { pathOf } from '../../../router/match.ts';
+import { AboveTitle } from '../../above-title.tsx';
 import type { PageProps } from '../../page.ts';
 import { useTitle } from '../../title.ts';
 import { RuleMaintenance } from '../maintenance/maintenance-mark.tsx';
@@ -47,9 +49,7 @@ export function Page({ parameters }: PageProps): VNode {
   useTitle(value?.spec?.displayName);
   return (
     <>
-      <p class="above-title">
-        <a href={pathOf('alertRules', { project })}>{pageTitles.alertRules}</a>
-      </p>
+      <AboveTitle list="alertRules" project={project} />
       {value?.spec === undefined && <h1>{pageTitles.alertRule}</h1>}
       <DataView of={loader} lines={8}>
         {(rule) =>
@@ -127,15 +127,15 @@ interface RuleReadProps {
 /** Read-only view. A threshold can be tried on the chart but not saved. */
 function RuleRead({ spec, choices, unit }: RuleReadProps): VNode {
   const tried = useSignal<number | undefined>(undefined);
-  const shown = tried.value === undefined ? spec : { ...spec, threshold: tried.value };
+  const displayed = tried.value === undefined ? spec : { ...spec, threshold: tried.value };
   return (
     <>
       <RuleSettings spec={spec} choices={choices} />
       <RuleViews
         projectName={choices.projectName}
-        fields={fieldsOf(shown, unit)}
+        fields={fieldsOf(displayed, unit)}
         unit={unit}
-        spec={shown}
+        spec={displayed}
         onThreshold={(threshold) => {
           tried.value = threshold;
         }}

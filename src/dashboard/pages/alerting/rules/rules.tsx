@@ -1,12 +1,11 @@
 /** The alert rules of a project: what each watches, and whether its newest version is applied. */
+
 import type { ComponentChildren, VNode } from 'preact';
 import { StateBadge } from '../../../components/badges.tsx';
-import { DataView } from '../../../components/data-view.tsx';
-import { ListFoot } from '../../../components/list-foot.tsx';
-import { type Column, Table } from '../../../components/table.tsx';
-import { read } from '../../../data/call.ts';
+import { ListTable } from '../../../components/list-table.tsx';
+import type { Column } from '../../../components/table.tsx';
 import { type Rule, unitOf, useDestinationTitles, useMetrics } from '../../../data/catalogue.ts';
-import { useListing } from '../../../data/listing.ts';
+import { pagesOf, useListing } from '../../../data/listing.ts';
 import { idOf } from '../../../data/names.ts';
 import { format } from '../../../data/preferences.ts';
 import { mayDo } from '../../../data/projects.ts';
@@ -28,11 +27,7 @@ export function Page({ parameters }: PageProps): VNode {
   const projectName = `projects/${project}`;
   const list = useListing<Rule>(
     `alertRules ${projectName}`,
-    async (pageToken, options) => {
-      const request = { projectName, pageSize: ROWS, pageToken };
-      const answer = await read('AlertService', 'listAlertRules', request, options);
-      return { items: answer.rules, nextPageToken: answer.nextPageToken };
-    },
+    pagesOf('AlertService', 'listAlertRules', 'rules', { projectName, pageSize: ROWS }),
     { rows: ROWS, pollSeconds: POLL_SECONDS },
   );
   useUntilApplied(list, ({ items }) => items.some(({ syncStatus }) => syncStatus === 'PENDING'));
@@ -45,9 +40,17 @@ export function Page({ parameters }: PageProps): VNode {
         <NewRule project={project} />
       </div>
       <p class="weak">{texts.about}</p>
-      <DataView
+      <ListTable
         of={list}
-        isEmpty={({ items }) => items.length === 0}
+        label={texts.label}
+        columns={columnsOf({
+          project,
+          unitFor: (metricId) => unitOf(metrics, metricId),
+          destinations,
+          hasDestinations: mayDo('EDITOR'),
+        })}
+        keyOf={({ name }) => name}
+        href={({ name }) => `/${name}`}
         empty={
           <>
             <p>{texts.none}</p>
@@ -55,26 +58,7 @@ export function Page({ parameters }: PageProps): VNode {
             <RuleTemplates project={project} metrics={metrics} />
           </>
         }
-      >
-        {(listing) => (
-          <>
-            <Table
-              label={texts.label}
-              columns={columnsOf({
-                project,
-                unitFor: (metricId) => unitOf(metrics, metricId),
-                destinations,
-                hasDestinations: mayDo('EDITOR'),
-              })}
-              rows={listing.items}
-              keyOf={({ name }) => name}
-              href={({ name }) => `/${name}`}
-              rowCount={listing.nextPageToken === '' ? listing.items.length : -1}
-            />
-            <ListFoot of={list} />
-          </>
-        )}
-      </DataView>
+      />
     </>
   );
 }

@@ -52,14 +52,14 @@ export function useCheckedRule(
     RuleField,
     keyof typeof texts.problems,
   ][];
-  const shown = found.filter(([, problem]) => isAttempted.value || !atFirst.has(problem));
+  const displayed = found.filter(([, problem]) => isAttempted.value || !atFirst.has(problem));
   const refused = state.kind === 'refused' ? state.error : undefined;
   const refusedField = refused?.metadata.field?.replace(/^spec\./, '');
   return {
     spec: specOf(fields, unit),
     problems: {
       ...(refused && refusedField && { [refusedField]: refused.message }),
-      ...Object.fromEntries(shown.map(([field, problem]) => [field, texts.problems[problem]])),
+      ...Object.fromEntries(displayed.map(([field, problem]) => [field, texts.problems[problem]])),
     },
     unreadable: found.map(([field]) => fieldTitles[field]),
     attempt() {

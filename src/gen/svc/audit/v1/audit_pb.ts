@@ -15,7 +15,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/audit/v1/audit.proto.
  */
 export const file_svc_audit_v1_audit: GenFile = /*@__PURE__*/
-  fileDesc("ChhzdmMvYXVkaXQvdjEvYXVkaXQucHJvdG8SDHN2Yy5hdWRpdC52MSIrChNMaXN0TWFjaGluZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCSJGChRMaXN0TWFjaGluZXNSZXNwb25zZRIuCghtYWNoaW5lcxgBIAMoCzIcLnN2Yy5hdWRpdC52MS5NYWNoaW5lU3VtbWFyeSJHCg5NYWNoaW5lU3VtbWFyeRIPCgdtYWNoaW5lGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEwoLZGVzY3JpcHRpb24YAyABKAkiOgoRR2V0TWFjaGluZVJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEg8KB21hY2hpbmUYAiABKAkipAEKB01hY2hpbmUSDwoHbWFjaGluZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhcKD2RlZmluaXRpb25fanNvbhgEIAEoCRIPCgdtZXJtYWlkGAUgASgJEgsKA3N2ZxgGIAEoCRIrCgZsYXlvdXQYByABKAsyGy5zdmMuYXVkaXQudjEuTWFjaGluZUxheW91dCL6BwoNTWFjaGluZUxheW91dBINCgV3aWR0aBgBIAEoARIOCgZoZWlnaHQYAiABKAESMQoGc3RhdGVzGAMgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuU3RhdGUSMQoGc3RhcnRzGAQgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuU3RhcnQSMQoGYXJyb3dzGAUgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuQXJyb3caHQoFUG9pbnQSCQoBeBgBIAEoARIJCgF5GAIgASgBGjoKA0JveBIJCgF4GAEgASgBEgkKAXkYAiABKAESDQoFd2lkdGgYAyABKAESDgoGaGVpZ2h0GAQgASgBGkkKBUV2ZW50Eg0KBWV2ZW50GAEgASgJEg0KBWd1YXJkGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEg0KBWxhYmVsGAQgASgJGrACCgVTdGF0ZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjQKBGtpbmQYAyABKA4yJi5zdmMuYXVkaXQudjEuTWFjaGluZUxheW91dC5TdGF0ZS5LaW5kEhMKC2Rlc2NyaXB0aW9uGAQgASgJEhEKCXBhcmVudF9pZBgFIAEoCRIsCgNib3gYBiABKAsyHy5zdmMuYXVkaXQudjEuTWFjaGluZUxheW91dC5Cb3gSMAoFc3RheXMYByADKAsyIS5zdmMuYXVkaXQudjEuTWFjaGluZUxheW91dC5FdmVudCJPCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABIKCgZBVE9NSUMQARIMCghDT01QT1VORBACEgwKCFBBUkFMTEVMEAMSCQoFRklOQUwQBBqRAQoFU3RhcnQSEQoJcGFyZW50X2lkGAEgASgJEhAKCHRvX3N0YXRlGAIgASgJEjAKBXBvaW50GAMgASgLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuUG9pbnQSMQoGcG9pbnRzGAQgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuUG9pbnQawwEKBUFycm93EhIKCmZyb21fc3RhdGUYASABKAkSEAoIdG9fc3RhdGUYAiABKAkSMQoGcG9pbnRzGAMgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuUG9pbnQSMQoGZXZlbnRzGAQgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuRXZlbnQSLgoFbGFiZWwYBSABKAsyHy5zdmMuYXVkaXQudjEuTWFjaGluZUxheW91dC5Cb3gijAIKFkxpc3RUcmFuc2l0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhUKDWluc3RhbmNlX25hbWUYAiABKAkSDwoHbWFjaGluZRgDIAEoCRIRCglwYWdlX3NpemUYBCABKAUSEgoKcGFnZV90b2tlbhgFIAEoCRIaChJzdGFydF90aW1lX3VuaXhfbXMYBiABKAMSGAoQZW5kX3RpbWVfdW5peF9tcxgHIAEoAxIKCgJieRgIIAEoCRIOCgZldmVudHMYCSADKAkSEgoKcmVxdWVzdF9pZBgKIAEoCRIUCgxvbGRlc3RfZmlyc3QYCyABKAgSEQoJYWN0c19vbmx5GAwgASgIImEKF0xpc3RUcmFuc2l0aW9uc1Jlc3BvbnNlEi0KC3RyYW5zaXRpb25zGAEgAygLMhguc3ZjLmF1ZGl0LnYxLlRyYW5zaXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIr0DCgpUcmFuc2l0aW9uEhAKCHNlcXVlbmNlGAEgASgDEhIKCmF0X3VuaXhfbXMYAiABKAMSCgoCYnkYAyABKAkSDwoHbWFjaGluZRgEIAEoCRIQCghpbnN0YW5jZRgFIAEoCRINCgVldmVudBgGIAEoCRISCgpldmVudF9qc29uGAcgASgJEhEKCWZyb21fanNvbhgIIAEoCRIPCgd0b19qc29uGAkgASgJEhIKCnJlcXVlc3RfaWQYCiABKAkSFwoPYnlfZGlzcGxheV9uYW1lGAsgASgJEhkKEWJ5X3VucHJvdmVuX2VtYWlsGAwgASgJEhUKDWluc3RhbmNlX25hbWUYDSABKAkSJwoGZmllbGRzGA4gASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBITCgtmcm9tX3N0YXRlcxgPIAMoCRIRCgl0b19zdGF0ZXMYECADKAkSHQoQb2JzZXJ2ZWRfdW5peF9tcxgRIAEoA0gAiAEBEhAKCHNlbnRlbmNlGBIgASgJEh0KFWluc3RhbmNlX2Rpc3BsYXlfbmFtZRgTIAEoCUITChFfb2JzZXJ2ZWRfdW5peF9tczKjAgoMQXVkaXRTZXJ2aWNlEl0KDExpc3RNYWNoaW5lcxIhLnN2Yy5hdWRpdC52MS5MaXN0TWFjaGluZXNSZXF1ZXN0GiIuc3ZjLmF1ZGl0LnYxLkxpc3RNYWNoaW5lc1Jlc3BvbnNlIgaKtRgCCAESTAoKR2V0TWFjaGluZRIfLnN2Yy5hdWRpdC52MS5HZXRNYWNoaW5lUmVxdWVzdBoVLnN2Yy5hdWRpdC52MS5NYWNoaW5lIgaKtRgCCAESZgoPTGlzdFRyYW5zaXRpb25zEiQuc3ZjLmF1ZGl0LnYxLkxpc3RUcmFuc2l0aW9uc1JlcXVlc3QaJS5zdmMuYXVkaXQudjEuTGlzdFRyYW5zaXRpb25zUmVzcG9uc2UiBoq1GAIIAWIGcHJvdG8z", [file_google_protobuf_struct, file_svc_options_v1_policy]);
+  fileDesc("ChhzdmMvYXVkaXQvdjEvYXVkaXQucHJvdG8SDHN2Yy5hdWRpdC52MSIrChNMaXN0TWFjaGluZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCSJGChRMaXN0TWFjaGluZXNSZXNwb25zZRIuCghtYWNoaW5lcxgBIAMoCzIcLnN2Yy5hdWRpdC52MS5NYWNoaW5lU3VtbWFyeSJHCg5NYWNoaW5lU3VtbWFyeRIPCgdtYWNoaW5lGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEwoLZGVzY3JpcHRpb24YAyABKAkiOgoRR2V0TWFjaGluZVJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEg8KB21hY2hpbmUYAiABKAkipAEKB01hY2hpbmUSDwoHbWFjaGluZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhcKD2RlZmluaXRpb25fanNvbhgEIAEoCRIPCgdtZXJtYWlkGAUgASgJEgsKA3N2ZxgGIAEoCRIrCgZsYXlvdXQYByABKAsyGy5zdmMuYXVkaXQudjEuTWFjaGluZUxheW91dCL6BwoNTWFjaGluZUxheW91dBINCgV3aWR0aBgBIAEoARIOCgZoZWlnaHQYAiABKAESMQoGc3RhdGVzGAMgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuU3RhdGUSMQoGc3RhcnRzGAQgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuU3RhcnQSMQoGYXJyb3dzGAUgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuQXJyb3caHQoFUG9pbnQSCQoBeBgBIAEoARIJCgF5GAIgASgBGjoKA0JveBIJCgF4GAEgASgBEgkKAXkYAiABKAESDQoFd2lkdGgYAyABKAESDgoGaGVpZ2h0GAQgASgBGkkKBUV2ZW50Eg0KBWV2ZW50GAEgASgJEg0KBWd1YXJkGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEg0KBWxhYmVsGAQgASgJGrACCgVTdGF0ZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjQKBGtpbmQYAyABKA4yJi5zdmMuYXVkaXQudjEuTWFjaGluZUxheW91dC5TdGF0ZS5LaW5kEhMKC2Rlc2NyaXB0aW9uGAQgASgJEhEKCXBhcmVudF9pZBgFIAEoCRIsCgNib3gYBiABKAsyHy5zdmMuYXVkaXQudjEuTWFjaGluZUxheW91dC5Cb3gSMAoFc3RheXMYByADKAsyIS5zdmMuYXVkaXQudjEuTWFjaGluZUxheW91dC5FdmVudCJPCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABIKCgZBVE9NSUMQARIMCghDT01QT1VORBACEgwKCFBBUkFMTEVMEAMSCQoFRklOQUwQBBqRAQoFU3RhcnQSEQoJcGFyZW50X2lkGAEgASgJEhAKCHRvX3N0YXRlGAIgASgJEjAKBXBvaW50GAMgASgLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuUG9pbnQSMQoGcG9pbnRzGAQgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuUG9pbnQawwEKBUFycm93EhIKCmZyb21fc3RhdGUYASABKAkSEAoIdG9fc3RhdGUYAiABKAkSMQoGcG9pbnRzGAMgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuUG9pbnQSMQoGZXZlbnRzGAQgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuRXZlbnQSLgoFbGFiZWwYBSABKAsyHy5zdmMuYXVkaXQudjEuTWFjaGluZUxheW91dC5Cb3gijAIKFkxpc3RUcmFuc2l0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhUKDWluc3RhbmNlX25hbWUYAiABKAkSDwoHbWFjaGluZRgDIAEoCRIRCglwYWdlX3NpemUYBCABKAUSEgoKcGFnZV90b2tlbhgFIAEoCRIaChJzdGFydF90aW1lX3VuaXhfbXMYBiABKAMSGAoQZW5kX3RpbWVfdW5peF9tcxgHIAEoAxIKCgJieRgIIAEoCRIOCgZldmVudHMYCSADKAkSEgoKcmVxdWVzdF9pZBgKIAEoCRIUCgxvbGRlc3RfZmlyc3QYCyABKAgSEQoJYWN0c19vbmx5GAwgASgIImEKF0xpc3RUcmFuc2l0aW9uc1Jlc3BvbnNlEi0KC3RyYW5zaXRpb25zGAEgAygLMhguc3ZjLmF1ZGl0LnYxLlRyYW5zaXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIr0DCgpUcmFuc2l0aW9uEhAKCHNlcXVlbmNlGAEgASgDEhIKCmF0X3VuaXhfbXMYAiABKAMSCgoCYnkYAyABKAkSDwoHbWFjaGluZRgEIAEoCRIQCghpbnN0YW5jZRgFIAEoCRINCgVldmVudBgGIAEoCRISCgpldmVudF9qc29uGAcgASgJEhEKCWZyb21fanNvbhgIIAEoCRIPCgd0b19qc29uGAkgASgJEhIKCnJlcXVlc3RfaWQYCiABKAkSFwoPYnlfZGlzcGxheV9uYW1lGAsgASgJEhkKEWJ5X3VucHJvdmVuX2VtYWlsGAwgASgJEhUKDWluc3RhbmNlX25hbWUYDSABKAkSJwoGZmllbGRzGA4gASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBITCgtmcm9tX3N0YXRlcxgPIAMoCRIRCgl0b19zdGF0ZXMYECADKAkSHQoQb2JzZXJ2ZWRfdW5peF9tcxgRIAEoA0gAiAEBEhAKCHNlbnRlbmNlGBIgASgJEh0KFWluc3RhbmNlX2Rpc3BsYXlfbmFtZRgTIAEoCUITChFfb2JzZXJ2ZWRfdW5peF9tczKnAgoMQXVkaXRTZXJ2aWNlEl0KDExpc3RNYWNoaW5lcxIhLnN2Yy5hdWRpdC52MS5MaXN0TWFjaGluZXNSZXF1ZXN0GiIuc3ZjLmF1ZGl0LnYxLkxpc3RNYWNoaW5lc1Jlc3BvbnNlIgaKtRgCCAESTgoKR2V0TWFjaGluZRIfLnN2Yy5hdWRpdC52MS5HZXRNYWNoaW5lUmVxdWVzdBoVLnN2Yy5hdWRpdC52MS5NYWNoaW5lIgiKtRgECAEgARJoCg9MaXN0VHJhbnNpdGlvbnMSJC5zdmMuYXVkaXQudjEuTGlzdFRyYW5zaXRpb25zUmVxdWVzdBolLnN2Yy5hdWRpdC52MS5MaXN0VHJhbnNpdGlvbnNSZXNwb25zZSIIirUYBAgBIAFiBnByb3RvMw", [file_google_protobuf_struct, file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.audit.v1.ListMachinesRequest
@@ -31,9 +31,6 @@ export type ListMachinesRequest = Message<"svc.audit.v1.ListMachinesRequest"> & 
  * @generated from message svc.audit.v1.ListMachinesRequest
  */
 export type ListMachinesRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
 };
 
@@ -58,9 +55,6 @@ export type ListMachinesResponse = Message<"svc.audit.v1.ListMachinesResponse"> 
  * @generated from message svc.audit.v1.ListMachinesResponse
  */
 export type ListMachinesResponseJson = {
-  /**
-   * @generated from field: repeated svc.audit.v1.MachineSummary machines = 1;
-   */
   machines?: MachineSummaryJson[];
 };
 
@@ -97,21 +91,8 @@ export type MachineSummary = Message<"svc.audit.v1.MachineSummary"> & {
  * @generated from message svc.audit.v1.MachineSummary
  */
 export type MachineSummaryJson = {
-  /**
-   * E.g. `alertInstance`.
-   *
-   * @generated from field: string machine = 1;
-   */
   machine?: string;
-
-  /**
-   * @generated from field: int32 version = 2;
-   */
   version?: number;
-
-  /**
-   * @generated from field: string description = 3;
-   */
   description?: string;
 };
 
@@ -141,14 +122,7 @@ export type GetMachineRequest = Message<"svc.audit.v1.GetMachineRequest"> & {
  * @generated from message svc.audit.v1.GetMachineRequest
  */
 export type GetMachineRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: string machine = 2;
-   */
   machine?: string;
 };
 
@@ -205,41 +179,12 @@ export type Machine = Message<"svc.audit.v1.Machine"> & {
  * @generated from message svc.audit.v1.Machine
  */
 export type MachineJson = {
-  /**
-   * @generated from field: string machine = 1;
-   */
   machine?: string;
-
-  /**
-   * @generated from field: int32 version = 2;
-   */
   version?: number;
-
-  /**
-   * @generated from field: string description = 3;
-   */
   description?: string;
-
-  /**
-   * xstate's definition as JSON.
-   *
-   * @generated from field: string definition_json = 4;
-   */
   definitionJson?: string;
-
-  /**
-   * @generated from field: string mermaid = 5;
-   */
   mermaid?: string;
-
-  /**
-   * @generated from field: string svg = 6;
-   */
   svg?: string;
-
-  /**
-   * @generated from field: svc.audit.v1.MachineLayout layout = 7;
-   */
   layout?: MachineLayoutJson;
 };
 
@@ -290,31 +235,10 @@ export type MachineLayout = Message<"svc.audit.v1.MachineLayout"> & {
  * @generated from message svc.audit.v1.MachineLayout
  */
 export type MachineLayoutJson = {
-  /**
-   * @generated from field: double width = 1;
-   */
   width?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * @generated from field: double height = 2;
-   */
   height?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * Parents before their children.
-   *
-   * @generated from field: repeated svc.audit.v1.MachineLayout.State states = 3;
-   */
   states?: MachineLayout_StateJson[];
-
-  /**
-   * @generated from field: repeated svc.audit.v1.MachineLayout.Start starts = 4;
-   */
   starts?: MachineLayout_StartJson[];
-
-  /**
-   * @generated from field: repeated svc.audit.v1.MachineLayout.Arrow arrows = 5;
-   */
   arrows?: MachineLayout_ArrowJson[];
 };
 
@@ -344,14 +268,7 @@ export type MachineLayout_Point = Message<"svc.audit.v1.MachineLayout.Point"> & 
  * @generated from message svc.audit.v1.MachineLayout.Point
  */
 export type MachineLayout_PointJson = {
-  /**
-   * @generated from field: double x = 1;
-   */
   x?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * @generated from field: double y = 2;
-   */
   y?: number | "NaN" | "Infinity" | "-Infinity";
 };
 
@@ -391,24 +308,9 @@ export type MachineLayout_Box = Message<"svc.audit.v1.MachineLayout.Box"> & {
  * @generated from message svc.audit.v1.MachineLayout.Box
  */
 export type MachineLayout_BoxJson = {
-  /**
-   * @generated from field: double x = 1;
-   */
   x?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * @generated from field: double y = 2;
-   */
   y?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * @generated from field: double width = 3;
-   */
   width?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * @generated from field: double height = 4;
-   */
   height?: number | "NaN" | "Infinity" | "-Infinity";
 };
 
@@ -445,7 +347,8 @@ export type MachineLayout_Event = Message<"svc.audit.v1.MachineLayout.Event"> & 
   description: string;
 
   /**
-   * Text in the drawing: the event, or `after <delay>` for a timer, with the guard in brackets.
+   * Text in the drawing: the event, or `after <delay>` for a timer, with the guard's words in
+   * brackets.
    *
    * @generated from field: string label = 4;
    */
@@ -458,30 +361,9 @@ export type MachineLayout_Event = Message<"svc.audit.v1.MachineLayout.Event"> & 
  * @generated from message svc.audit.v1.MachineLayout.Event
  */
 export type MachineLayout_EventJson = {
-  /**
-   * As in `Transition.event`.
-   *
-   * @generated from field: string event = 1;
-   */
   event?: string;
-
-  /**
-   * Name of the guard that must hold; empty = none.
-   *
-   * @generated from field: string guard = 2;
-   */
   guard?: string;
-
-  /**
-   * @generated from field: string description = 3;
-   */
   description?: string;
-
-  /**
-   * Text in the drawing: the event, or `after <delay>` for a timer, with the guard in brackets.
-   *
-   * @generated from field: string label = 4;
-   */
   label?: string;
 };
 
@@ -546,49 +428,12 @@ export type MachineLayout_State = Message<"svc.audit.v1.MachineLayout.State"> & 
  * @generated from message svc.audit.v1.MachineLayout.State
  */
 export type MachineLayout_StateJson = {
-  /**
-   * Full id, e.g. `alertInstance.firing.data`; unique within the machine.
-   *
-   * @generated from field: string id = 1;
-   */
   id?: string;
-
-  /**
-   * Last part of the id.
-   *
-   * @generated from field: string name = 2;
-   */
   name?: string;
-
-  /**
-   * @generated from field: svc.audit.v1.MachineLayout.State.Kind kind = 3;
-   */
   kind?: MachineLayout_State_KindJson;
-
-  /**
-   * @generated from field: string description = 4;
-   */
   description?: string;
-
-  /**
-   * Id of the parent state; empty = the machine itself.
-   *
-   * @generated from field: string parent_id = 5;
-   */
   parentId?: string;
-
-  /**
-   * Including its children.
-   *
-   * @generated from field: svc.audit.v1.MachineLayout.Box box = 6;
-   */
   box?: MachineLayout_BoxJson;
-
-  /**
-   * Events that change data only: lines below the name.
-   *
-   * @generated from field: repeated svc.audit.v1.MachineLayout.Event stays = 7;
-   */
   stays?: MachineLayout_EventJson[];
 };
 
@@ -690,32 +535,9 @@ export type MachineLayout_Start = Message<"svc.audit.v1.MachineLayout.Start"> & 
  * @generated from message svc.audit.v1.MachineLayout.Start
  */
 export type MachineLayout_StartJson = {
-  /**
-   * Id of the compound state; empty = the machine itself.
-   *
-   * @generated from field: string parent_id = 1;
-   */
   parentId?: string;
-
-  /**
-   * Id of the state that is entered first.
-   *
-   * @generated from field: string to_state = 2;
-   */
   toState?: string;
-
-  /**
-   * Center of the dot.
-   *
-   * @generated from field: svc.audit.v1.MachineLayout.Point point = 3;
-   */
   point?: MachineLayout_PointJson;
-
-  /**
-   * Points of the arrow, from tail to head.
-   *
-   * @generated from field: repeated svc.audit.v1.MachineLayout.Point points = 4;
-   */
   points?: MachineLayout_PointJson[];
 };
 
@@ -768,33 +590,10 @@ export type MachineLayout_Arrow = Message<"svc.audit.v1.MachineLayout.Arrow"> & 
  * @generated from message svc.audit.v1.MachineLayout.Arrow
  */
 export type MachineLayout_ArrowJson = {
-  /**
-   * @generated from field: string from_state = 1;
-   */
   fromState?: string;
-
-  /**
-   * @generated from field: string to_state = 2;
-   */
   toState?: string;
-
-  /**
-   * Points from tail to head: two for a straight arrow, otherwise with the corners between them.
-   *
-   * @generated from field: repeated svc.audit.v1.MachineLayout.Point points = 3;
-   */
   points?: MachineLayout_PointJson[];
-
-  /**
-   * @generated from field: repeated svc.audit.v1.MachineLayout.Event events = 4;
-   */
   events?: MachineLayout_EventJson[];
-
-  /**
-   * Space for the events, one line each.
-   *
-   * @generated from field: svc.audit.v1.MachineLayout.Box label = 5;
-   */
   label?: MachineLayout_BoxJson;
 };
 
@@ -891,81 +690,17 @@ export type ListTransitionsRequest = Message<"svc.audit.v1.ListTransitionsReques
  * @generated from message svc.audit.v1.ListTransitionsRequest
  */
 export type ListTransitionsRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * Resource name of an instance, e.g. `projects/p/alertRules/uuid`; empty = all.
-   *
-   * @generated from field: string instance_name = 2;
-   */
   instanceName?: string;
-
-  /**
-   * Only this machine; empty = all that the caller may see.
-   *
-   * @generated from field: string machine = 3;
-   */
   machine?: string;
-
-  /**
-   * @generated from field: int32 page_size = 4;
-   */
   pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 5;
-   */
   pageToken?: string;
-
-  /**
-   * Committed in this range, Unix ms, both ends included; 0 = open.
-   *
-   * @generated from field: int64 start_time_unix_ms = 6;
-   */
   startTimeUnixMs?: string;
-
-  /**
-   * @generated from field: int64 end_time_unix_ms = 7;
-   */
   endTimeUnixMs?: string;
-
-  /**
-   * Only transitions caused by this actor, as in `Transition.by`; empty = all. People may also name a
-   * member, `projects/p/members/m`: steps of that person, without those of their keys.
-   *
-   * @generated from field: string by = 8;
-   */
   by?: string;
-
-  /**
-   * Only these events, as in `Transition.event`, at most 20; empty = all.
-   *
-   * @generated from field: repeated string events = 9;
-   */
   events?: string[];
-
-  /**
-   * Only transitions decided by the client's request with this id; empty = all.
-   *
-   * @generated from field: string request_id = 10;
-   */
   requestId?: string;
-
-  /**
-   * true: oldest first. A page token is valid for one order only.
-   *
-   * @generated from field: bool oldest_first = 11;
-   */
   oldestFirst?: boolean;
-
-  /**
-   * true: only actions of a person, a key or an operator: transitions with a `sentence`.
-   *
-   * @generated from field: bool acts_only = 12;
-   */
   actsOnly?: boolean;
 };
 
@@ -995,14 +730,7 @@ export type ListTransitionsResponse = Message<"svc.audit.v1.ListTransitionsRespo
  * @generated from message svc.audit.v1.ListTransitionsResponse
  */
 export type ListTransitionsResponseJson = {
-  /**
-   * @generated from field: repeated svc.audit.v1.Transition transitions = 1;
-   */
   transitions?: TransitionJson[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken?: string;
 };
 
@@ -1146,128 +874,24 @@ export type Transition = Message<"svc.audit.v1.Transition"> & {
  * @generated from message svc.audit.v1.Transition
  */
 export type TransitionJson = {
-  /**
-   * Position in the log.
-   *
-   * @generated from field: int64 sequence = 1;
-   */
   sequence?: string;
-
-  /**
-   * @generated from field: int64 at_unix_ms = 2;
-   */
   atUnixMs?: string;
-
-  /**
-   * Resource name of the actor that caused it, or name of the part of the service that did.
-   * Credentials see only the kind of a person or operator.
-   *
-   * @generated from field: string by = 3;
-   */
   by?: string;
-
-  /**
-   * @generated from field: string machine = 4;
-   */
   machine?: string;
-
-  /**
-   * @generated from field: string instance = 5;
-   */
   instance?: string;
-
-  /**
-   * @generated from field: string event = 6;
-   */
   event?: string;
-
-  /**
-   * The event's public fields, as JSON.
-   *
-   * @generated from field: string event_json = 7;
-   */
   eventJson?: string;
-
-  /**
-   * State before, as JSON; empty = the step created the instance.
-   *
-   * @generated from field: string from_json = 8;
-   */
   fromJson?: string;
-
-  /**
-   * @generated from field: string to_json = 9;
-   */
   toJson?: string;
-
-  /**
-   * Id of the client's request that decided it; empty = none.
-   *
-   * @generated from field: string request_id = 10;
-   */
   requestId?: string;
-
-  /**
-   * Display name of the person who caused it.
-   *
-   * @generated from field: string by_display_name = 11;
-   */
   byDisplayName?: string;
-
-  /**
-   * Address in the invitation of a person who has not proven any address; empty otherwise.
-   *
-   * @generated from field: string by_unproven_email = 12;
-   */
   byUnprovenEmail?: string;
-
-  /**
-   * Resource name of the instance; empty when it has none.
-   *
-   * @generated from field: string instance_name = 13;
-   */
   instanceName?: string;
-
-  /**
-   * The event's public fields, as in `event_json`. Times are Unix ms.
-   *
-   * @generated from field: google.protobuf.Struct fields = 14;
-   */
   fields?: StructJson;
-
-  /**
-   * Ids of the innermost states before and after, as in `MachineLayout`; `from_states` is empty for
-   * the step that created the instance.
-   *
-   * @generated from field: repeated string from_states = 15;
-   */
   fromStates?: string[];
-
-  /**
-   * @generated from field: repeated string to_states = 16;
-   */
   toStates?: string[];
-
-  /**
-   * Time of the observation that decided it; absent if no observation decided it.
-   *
-   * @generated from field: optional int64 observed_unix_ms = 17;
-   */
   observedUnixMs?: string;
-
-  /**
-   * What the actor did, in words that follow its name, e.g. `changed the role of Bob: VIEWER →
-   * EDITOR`, with current names; empty = no person, key or operator caused the step.
-   *
-   * @generated from field: string sentence = 18;
-   */
   sentence?: string;
-
-  /**
-   * Current display name of the instance, e.g. `CPU is high on db-01`; empty = it has none.
-   *
-   * @generated from field: string instance_display_name = 19;
-   */
   instanceDisplayName?: string;
 };
 

@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/iam/v1/automation.proto.
  */
 export const file_svc_iam_v1_automation: GenFile = /*@__PURE__*/
-  fileDesc("ChtzdmMvaWFtL3YxL2F1dG9tYXRpb24ucHJvdG8SCnN2Yy5pYW0udjEiPwoWRXhjaGFuZ2VDaVRva2VuUmVxdWVzdBISCgp0cnVzdF9uYW1lGAEgASgJEhEKCWFzc2VydGlvbhgCIAEoCSJhChdFeGNoYW5nZUNpVG9rZW5SZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSFAoMcHJvamVjdF9uYW1lGAIgASgJEhoKEmV4cGlyZXNfaW5fc2Vjb25kcxgDIAEoBSI2Ch5MaXN0UGVybWlzc2lvblRlbXBsYXRlc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIlQKH0xpc3RQZXJtaXNzaW9uVGVtcGxhdGVzUmVzcG9uc2USMQoJdGVtcGxhdGVzGAEgAygLMh4uc3ZjLmlhbS52MS5QZXJtaXNzaW9uVGVtcGxhdGUiZwoSUGVybWlzc2lvblRlbXBsYXRlEhAKCHRlbXBsYXRlGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIUCgxjYXBhYmlsaXRpZXMYBCADKAki/wIKDlNlcnZpY2VBY2NvdW50EgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi8KBXN0YXRlGAMgASgOMiAuc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudC5TdGF0ZRIUCgxjYXBhYmlsaXRpZXMYBCADKAkSEAoIdGVtcGxhdGUYBSABKAkSFAoMY3JlYXRlZF91bml4GAYgASgDEhQKDHVwZGF0ZWRfdW5peBgHIAEoAxISCgpjcmVhdGVkX2J5GAggASgJEhMKC2FjdGl2ZV9rZXlzGAkgASgFEhoKEmFjdGl2ZV9jb25uZWN0aW9ucxgKIAEoBRIXCg9kaXNhYmxlZF9yZWFzb24YCyABKAkSHwoXY3JlYXRlZF9ieV9kaXNwbGF5X25hbWUYDCABKAkiRQoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIKCgZBQ1RJVkUQARIMCghESVNBQkxFRBACEgsKB0RFTEVURUQQAyKFAQobQ3JlYXRlU2VydmljZUFjY291bnRSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIQCgh0ZW1wbGF0ZRgEIAEoCRIUCgxjYXBhYmlsaXRpZXMYBSADKAkiWQoaTGlzdFNlcnZpY2VBY2NvdW50c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImwKG0xpc3RTZXJ2aWNlQWNjb3VudHNSZXNwb25zZRI0ChBzZXJ2aWNlX2FjY291bnRzGAEgAygLMhouc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiKAoYR2V0U2VydmljZUFjY291bnRSZXF1ZXN0EgwKBG5hbWUYASABKAkinQEKG1VwZGF0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSGQoMZGlzcGxheV9uYW1lGAMgASgJSACIAQESMAoMY2FwYWJpbGl0aWVzGAQgASgLMhouc3ZjLmlhbS52MS5DYXBhYmlsaXR5TGlzdEIPCg1fZGlzcGxheV9uYW1lIiAKDkNhcGFiaWxpdHlMaXN0Eg4KBnZhbHVlcxgBIAMoCSJQChxEaXNhYmxlU2VydmljZUFjY291bnRSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiPwobRW5hYmxlU2VydmljZUFjY291bnRSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI/ChtEZWxldGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIh4KHERlbGV0ZVNlcnZpY2VBY2NvdW50UmVzcG9uc2UihQUKA0tleRIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRIkCgVzdGF0ZRgDIAEoDjIVLnN2Yy5pYW0udjEuS2V5LlN0YXRlEhQKDGNhcGFiaWxpdGllcxgEIAMoCRIeChZlZmZlY3RpdmVfY2FwYWJpbGl0aWVzGAUgAygJEg0KBWxhc3Q0GAYgASgJEhIKCmNyZWF0ZWRfYnkYByABKAkSFAoMY3JlYXRlZF91bml4GAggASgDEhQKDGV4cGlyZXNfdW5peBgJIAEoAxI1Cg5leHBpcnlfd2FybmluZxgKIAEoDjIdLnN2Yy5pYW0udjEuS2V5LkV4cGlyeVdhcm5pbmcSGwoObGFzdF91c2VkX3VuaXgYCyABKANIAIgBARIRCglzdWNjZXNzb3IYDCABKAkSHgoRb3ZlcmxhcF9lbmRzX3VuaXgYDSABKANIAYgBARIWCg5yZXZva2VkX3JlYXNvbhgOIAEoCRIfChdjcmVhdGVkX2J5X2Rpc3BsYXlfbmFtZRgPIAEoCSJSCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgoKBkFDVElWRRABEgwKCFJPVEFUSU5HEAISCwoHUkVWT0tFRBADEgsKB0VYUElSRUQQBCJyCg1FeHBpcnlXYXJuaW5nEh4KGkVYUElSWV9XQVJOSU5HX1VOU1BFQ0lGSUVEEAASCAoETk9ORRABEhIKDldJVEhJTl8xNF9EQVlTEAISEQoNV0lUSElOXzdfREFZUxADEhAKDFdJVEhJTl8xX0RBWRAEQhEKD19sYXN0X3VzZWRfdW5peEIUChJfb3ZlcmxhcF9lbmRzX3VuaXgifAoQQ3JlYXRlS2V5UmVxdWVzdBIOCgZwYXJlbnQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSFAoMY2FwYWJpbGl0aWVzGAQgAygJEhgKEGxpZmV0aW1lX3NlY29uZHMYBSABKAUiWwoRQ3JlYXRlS2V5UmVzcG9uc2USHAoDa2V5GAEgASgLMg8uc3ZjLmlhbS52MS5LZXkSDgoGc2VjcmV0GAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgiZwoQUm90YXRlS2V5UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSFwoPb3ZlcmxhcF9zZWNvbmRzGAMgASgFEhgKEGxpZmV0aW1lX3NlY29uZHMYBCABKAUiWwoRUm90YXRlS2V5UmVzcG9uc2USHAoDa2V5GAEgASgLMg8uc3ZjLmlhbS52MS5LZXkSDgoGc2VjcmV0GAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgiRAoQUmV2b2tlS2V5UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSDgoGcmVhc29uGAMgASgJIl8KD0xpc3RLZXlzUmVxdWVzdBIOCgZwYXJlbnQYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkSFQoNaW5jbHVkZV9lbmRlZBgEIAEoCCJKChBMaXN0S2V5c1Jlc3BvbnNlEh0KBGtleXMYASADKAsyDy5zdmMuaWFtLnYxLktleRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiHQoNR2V0S2V5UmVxdWVzdBIMCgRuYW1lGAEgASgJIr4FCgpDcmVkZW50aWFsEgwKBG5hbWUYASABKAkSKQoEa2luZBgCIAEoDjIbLnN2Yy5pYW0udjEuQ3JlZGVudGlhbC5LaW5kEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIrCgVzdGF0ZRgEIAEoDjIcLnN2Yy5pYW0udjEuQ3JlZGVudGlhbC5TdGF0ZRISCgpvd25lcl9uYW1lGAUgASgJEhoKEm93bmVyX2Rpc3BsYXlfbmFtZRgGIAEoCRIcChRvd25lcl91bnByb3Zlbl9lbWFpbBgHIAEoCRINCgVsYXN0NBgIIAEoCRIUCgxjYXBhYmlsaXRpZXMYCSADKAkSHgoWZWZmZWN0aXZlX2NhcGFiaWxpdGllcxgKIAMoCRIUCgxjcmVhdGVkX3VuaXgYCyABKAMSEgoKY3JlYXRlZF9ieRgMIAEoCRIWCgllbmRzX3VuaXgYDSABKANIAIgBARIbCg5sYXN0X3VzZWRfdW5peBgOIAEoA0gBiAEBEhYKDnJldm9rZWRfcmVhc29uGA8gASgJEh8KF2NyZWF0ZWRfYnlfZGlzcGxheV9uYW1lGBAgASgJInkKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEhAKDFBFUlNPTkFMX0tFWRABEhcKE1NFUlZJQ0VfQUNDT1VOVF9LRVkQAhIRCg1DT0xMRUNUT1JfS0VZEAMSCgoGVk1fS0VZEAQSEQoNQ0lfQ09OTkVDVElPThAFIm0KBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCgoGQUNUSVZFEAESDAoIUk9UQVRJTkcQAhIMCghESVNBQkxFRBADEgsKB1JFVk9LRUQQBBILCgdFWFBJUkVEEAUSCwoHREVMRVRFRBAGQgwKCl9lbmRzX3VuaXhCEQoPX2xhc3RfdXNlZF91bml4IpgBChZMaXN0Q3JlZGVudGlhbHNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCRIqCgVraW5kcxgEIAMoDjIbLnN2Yy5pYW0udjEuQ3JlZGVudGlhbC5LaW5kEhUKDWluY2x1ZGVfZW5kZWQYBSABKAgiXwoXTGlzdENyZWRlbnRpYWxzUmVzcG9uc2USKwoLY3JlZGVudGlhbHMYASADKAsyFi5zdmMuaWFtLnYxLkNyZWRlbnRpYWwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIlIKB0NpQ2xhaW0SDQoFY2xhaW0YASABKAkSEgoFdmFsdWUYAiABKAlIAIgBARINCgVib3VuZBgDIAEoCBILCgN3aHkYBCABKAlCCAoGX3ZhbHVlIooBChpTdGFydENpVmVyaWZpY2F0aW9uUmVxdWVzdBIcChRzZXJ2aWNlX2FjY291bnRfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIUCgxjYXBhYmlsaXRpZXMYBCADKAkSDgoGaXNzdWVyGAUgASgJItABChtTdGFydENpVmVyaWZpY2F0aW9uUmVzcG9uc2USMAoMdmVyaWZpY2F0aW9uGAEgASgLMhouc3ZjLmlhbS52MS5DaVZlcmlmaWNhdGlvbhIQCghzZXR1cF9pZBgCIAEoCRIUCgxwYWlyaW5nX2NvZGUYAyABKAkSGAoQc2VjcmV0X2F2YWlsYWJsZRgEIAEoCBIQCghhdWRpZW5jZRgFIAEoCRIUCgxleHBpcmVzX3VuaXgYBiABKAMSFQoNd29ya2Zsb3dfc3RlcBgHIAEoCSJYChtTdWJtaXRDaVZlcmlmaWNhdGlvblJlcXVlc3QSEAoIc2V0dXBfaWQYASABKAkSFAoMcGFpcmluZ19jb2RlGAIgASgJEhEKCWFzc2VydGlvbhgDIAEoCSJaChxTdWJtaXRDaVZlcmlmaWNhdGlvblJlc3BvbnNlEiMKBmNsYWltcxgBIAMoCzITLnN2Yy5pYW0udjEuQ2lDbGFpbRIVCg1jbGFpbXNfZGlnZXN0GAIgASgJIkQKDkNpUmVmdXNlZFByb29mEgwKBGNvZGUYASABKAkSFAoMcmVmdXNlZF91bml4GAIgASgDEg4KBmNsYWltcxgDIAMoCSLXBQoOQ2lWZXJpZmljYXRpb24SDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSLwoFc3RhdGUYAyABKA4yIC5zdmMuaWFtLnYxLkNpVmVyaWZpY2F0aW9uLlN0YXRlEhwKFHNlcnZpY2VfYWNjb3VudF9uYW1lGAQgASgJEhQKDGNhcGFiaWxpdGllcxgFIAMoCRIOCgZpc3N1ZXIYBiABKAkSEAoIYXVkaWVuY2UYByABKAkSFAoMY3JlYXRlZF91bml4GAggASgDEhQKDGV4cGlyZXNfdW5peBgJIAEoAxISCgpjcmVhdGVkX2J5GAogASgJEhoKDW9ic2VydmVkX3VuaXgYCyABKANIAIgBARIjCgZjbGFpbXMYDCADKAsyEy5zdmMuaWFtLnYxLkNpQ2xhaW0SFQoNY2xhaW1zX2RpZ2VzdBgNIAEoCRIQCgh3YXJuaW5ncxgOIAMoCRIXCg9jb25uZWN0aW9uX25hbWUYDyABKAkSMAoMbGFzdF9yZWZ1c2FsGBEgASgLMhouc3ZjLmlhbS52MS5DaVJlZnVzZWRQcm9vZhISCgppc3N1ZXJfdXJsGBIgASgJEhMKC3dyb25nX2NvZGVzGBMgASgFEhUKDXdvcmtmbG93X3N0ZXAYFCABKAkSHwoXY3JlYXRlZF9ieV9kaXNwbGF5X25hbWUYFSABKAkSJAocc2VydmljZV9hY2NvdW50X2Rpc3BsYXlfbmFtZRgWIAEoCSJ3CgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhIKDkFXQUlUSU5HX1BST09GEAESDAoIT0JTRVJWRUQQAhIMCghBUFBST1ZFRBADEgwKCFJFSkVDVEVEEAQSCwoHRVhQSVJFRBAFIgQIBhAGKgZDTE9TRURCEAoOX29ic2VydmVkX3VuaXhKBAgQEBFSDWF0dGVtcHRzX2xlZnQiKAoYR2V0Q2lWZXJpZmljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkiWQoaTGlzdENpVmVyaWZpY2F0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImkKG0xpc3RDaVZlcmlmaWNhdGlvbnNSZXNwb25zZRIxCg12ZXJpZmljYXRpb25zGAEgAygLMhouc3ZjLmlhbS52MS5DaVZlcmlmaWNhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkigwEKHEFwcHJvdmVDaVZlcmlmaWNhdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIUCgxjYXBhYmlsaXRpZXMYBCADKAkSFQoNY2xhaW1zX2RpZ2VzdBgFIAEoCSJPChtSZWplY3RDaVZlcmlmaWNhdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCSLOBQoMQ2lDb25uZWN0aW9uEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi0KBXN0YXRlGAMgASgOMh4uc3ZjLmlhbS52MS5DaUNvbm5lY3Rpb24uU3RhdGUSHAoUc2VydmljZV9hY2NvdW50X25hbWUYBCABKAkSFAoMY2FwYWJpbGl0aWVzGAUgAygJEh4KFmVmZmVjdGl2ZV9jYXBhYmlsaXRpZXMYBiADKAkSDgoGaXNzdWVyGAcgASgJEhAKCGF1ZGllbmNlGAggASgJEiMKBmNsYWltcxgJIAMoCzITLnN2Yy5pYW0udjEuQ2lDbGFpbRIUCgxjcmVhdGVkX3VuaXgYCiABKAMSFAoMdXBkYXRlZF91bml4GAsgASgDEhIKCmNyZWF0ZWRfYnkYDCABKAkSEwoLdG9rZW5fZXBvY2gYDSABKAMSHwoSbGFzdF9leGNoYW5nZV91bml4GA4gASgDSACIAQESGQoRdmVyaWZpY2F0aW9uX25hbWUYDyABKAkSEgoKaXNzdWVyX3VybBgQIAEoCRI2Cg9yZWNlbnRfcmVmdXNhbHMYESADKAsyHS5zdmMuaWFtLnYxLkNpUmVmdXNlZEV4Y2hhbmdlEh4KEWxhc3RfcmVmdXNhbF91bml4GBIgASgDSAGIAQESFwoPZGlzYWJsZWRfcmVhc29uGBMgASgJEh8KF2NyZWF0ZWRfYnlfZGlzcGxheV9uYW1lGBQgASgJEiQKHHNlcnZpY2VfYWNjb3VudF9kaXNwbGF5X25hbWUYFSABKAkiRgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABILCgdFTkFCTEVEEAESDAoIRElTQUJMRUQQAhILCgdERUxFVEVEEANCFQoTX2xhc3RfZXhjaGFuZ2VfdW5peEIUChJfbGFzdF9yZWZ1c2FsX3VuaXgi9wIKEUNpUmVmdXNlZEV4Y2hhbmdlEhQKDHJlZnVzZWRfdW5peBgBIAEoAxIWCg5jb3JyZWxhdGlvbl9pZBgCIAEoCRIzCgZjYXVzZXMYAyADKAsyIy5zdmMuaWFtLnYxLkNpUmVmdXNlZEV4Y2hhbmdlLkNhdXNlEjMKBmNsYWltcxgEIAMoCzIjLnN2Yy5pYW0udjEuQ2lSZWZ1c2VkRXhjaGFuZ2UuQ2xhaW0aJwoFQ2F1c2USDAoEY29kZRgBIAEoCRIQCghyZWZ1c2FscxgCIAEoBRqgAQoFQ2xhaW0SDQoFY2xhaW0YASABKAkSQgoKZGlmZmVyZW5jZRgCIAEoDjIuLnN2Yy5pYW0udjEuQ2lSZWZ1c2VkRXhjaGFuZ2UuQ2xhaW0uRGlmZmVyZW5jZSJECgpEaWZmZXJlbmNlEhoKFkRJRkZFUkVOQ0VfVU5TUEVDSUZJRUQQABINCglESUZGRVJFTlQQARILCgdNSVNTSU5HEAIiVwoYTGlzdENpQ29ubmVjdGlvbnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJjChlMaXN0Q2lDb25uZWN0aW9uc1Jlc3BvbnNlEi0KC2Nvbm5lY3Rpb25zGAEgAygLMhguc3ZjLmlhbS52MS5DaUNvbm5lY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIiYKFkdldENpQ29ubmVjdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCSKbAQoZVXBkYXRlQ2lDb25uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSGQoMZGlzcGxheV9uYW1lGAMgASgJSACIAQESMAoMY2FwYWJpbGl0aWVzGAQgASgLMhouc3ZjLmlhbS52MS5DYXBhYmlsaXR5TGlzdEIPCg1fZGlzcGxheV9uYW1lIk4KGkRpc2FibGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiPQoZRW5hYmxlQ2lDb25uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiPQoZRGVsZXRlQ2lDb25uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiHAoaRGVsZXRlQ2lDb25uZWN0aW9uUmVzcG9uc2UiPAoRRW5yb2xBZ2VudFJlcXVlc3QSFwoPZW5yb2xtZW50X3Rva2VuGAEgASgJEg4KBnN5c3RlbRgCIAEoCSJeChJFbnJvbEFnZW50UmVzcG9uc2USFAoMcHJvamVjdF9uYW1lGAEgASgJEg8KB3ZtX25hbWUYAiABKAkSCwoDa2V5GAMgASgJEhQKDGV4cGlyZXNfdW5peBgEIAEoAzKYFgoRQXV0b21hdGlvblNlcnZpY2USZAoPRXhjaGFuZ2VDaVRva2VuEiIuc3ZjLmlhbS52MS5FeGNoYW5nZUNpVG9rZW5SZXF1ZXN0GiMuc3ZjLmlhbS52MS5FeGNoYW5nZUNpVG9rZW5SZXNwb25zZSIIirUYBAgFEAESegoXTGlzdFBlcm1pc3Npb25UZW1wbGF0ZXMSKi5zdmMuaWFtLnYxLkxpc3RQZXJtaXNzaW9uVGVtcGxhdGVzUmVxdWVzdBorLnN2Yy5pYW0udjEuTGlzdFBlcm1pc3Npb25UZW1wbGF0ZXNSZXNwb25zZSIGirUYAggEEmcKFENyZWF0ZVNlcnZpY2VBY2NvdW50Eicuc3ZjLmlhbS52MS5DcmVhdGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgqKtRgGCAYQARgDEnAKE0xpc3RTZXJ2aWNlQWNjb3VudHMSJi5zdmMuaWFtLnYxLkxpc3RTZXJ2aWNlQWNjb3VudHNSZXF1ZXN0Gicuc3ZjLmlhbS52MS5MaXN0U2VydmljZUFjY291bnRzUmVzcG9uc2UiCIq1GAQIBhgDEl8KEUdldFNlcnZpY2VBY2NvdW50EiQuc3ZjLmlhbS52MS5HZXRTZXJ2aWNlQWNjb3VudFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgiKtRgECAYYAxJnChRVcGRhdGVTZXJ2aWNlQWNjb3VudBInLnN2Yy5pYW0udjEuVXBkYXRlU2VydmljZUFjY291bnRSZXF1ZXN0Ghouc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudCIKirUYBggGEAEYAxJpChVEaXNhYmxlU2VydmljZUFjY291bnQSKC5zdmMuaWFtLnYxLkRpc2FibGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgqKtRgGCAYQARgDEmcKFEVuYWJsZVNlcnZpY2VBY2NvdW50Eicuc3ZjLmlhbS52MS5FbmFibGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaGi5zdmMuaWFtLnYxLlNlcnZpY2VBY2NvdW50IgqKtRgGCAYQARgDEnUKFERlbGV0ZVNlcnZpY2VBY2NvdW50Eicuc3ZjLmlhbS52MS5EZWxldGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QaKC5zdmMuaWFtLnYxLkRlbGV0ZVNlcnZpY2VBY2NvdW50UmVzcG9uc2UiCoq1GAYIBhABGAMSVAoJQ3JlYXRlS2V5Ehwuc3ZjLmlhbS52MS5DcmVhdGVLZXlSZXF1ZXN0Gh0uc3ZjLmlhbS52MS5DcmVhdGVLZXlSZXNwb25zZSIKirUYBggGEAEYBRJUCglSb3RhdGVLZXkSHC5zdmMuaWFtLnYxLlJvdGF0ZUtleVJlcXVlc3QaHS5zdmMuaWFtLnYxLlJvdGF0ZUtleVJlc3BvbnNlIgqKtRgGCAYQARgFEkYKCVJldm9rZUtleRIcLnN2Yy5pYW0udjEuUmV2b2tlS2V5UmVxdWVzdBoPLnN2Yy5pYW0udjEuS2V5IgqKtRgGCAYQARgHEk8KCExpc3RLZXlzEhsuc3ZjLmlhbS52MS5MaXN0S2V5c1JlcXVlc3QaHC5zdmMuaWFtLnYxLkxpc3RLZXlzUmVzcG9uc2UiCIq1GAQIBhgHEj4KBkdldEtleRIZLnN2Yy5pYW0udjEuR2V0S2V5UmVxdWVzdBoPLnN2Yy5pYW0udjEuS2V5IgiKtRgECAYYBxJkCg9MaXN0Q3JlZGVudGlhbHMSIi5zdmMuaWFtLnYxLkxpc3RDcmVkZW50aWFsc1JlcXVlc3QaIy5zdmMuaWFtLnYxLkxpc3RDcmVkZW50aWFsc1Jlc3BvbnNlIgiKtRgECAYYAxJyChNTdGFydENpVmVyaWZpY2F0aW9uEiYuc3ZjLmlhbS52MS5TdGFydENpVmVyaWZpY2F0aW9uUmVxdWVzdBonLnN2Yy5pYW0udjEuU3RhcnRDaVZlcmlmaWNhdGlvblJlc3BvbnNlIgqKtRgGCAYQARgDEnMKFFN1Ym1pdENpVmVyaWZpY2F0aW9uEicuc3ZjLmlhbS52MS5TdWJtaXRDaVZlcmlmaWNhdGlvblJlcXVlc3QaKC5zdmMuaWFtLnYxLlN1Ym1pdENpVmVyaWZpY2F0aW9uUmVzcG9uc2UiCIq1GAQIBRABEl8KEUdldENpVmVyaWZpY2F0aW9uEiQuc3ZjLmlhbS52MS5HZXRDaVZlcmlmaWNhdGlvblJlcXVlc3QaGi5zdmMuaWFtLnYxLkNpVmVyaWZpY2F0aW9uIgiKtRgECAYYAxJwChNMaXN0Q2lWZXJpZmljYXRpb25zEiYuc3ZjLmlhbS52MS5MaXN0Q2lWZXJpZmljYXRpb25zUmVxdWVzdBonLnN2Yy5pYW0udjEuTGlzdENpVmVyaWZpY2F0aW9uc1Jlc3BvbnNlIgiKtRgECAYYAxJnChVBcHByb3ZlQ2lWZXJpZmljYXRpb24SKC5zdmMuaWFtLnYxLkFwcHJvdmVDaVZlcmlmaWNhdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIKirUYBggGEAEYAxJnChRSZWplY3RDaVZlcmlmaWNhdGlvbhInLnN2Yy5pYW0udjEuUmVqZWN0Q2lWZXJpZmljYXRpb25SZXF1ZXN0Ghouc3ZjLmlhbS52MS5DaVZlcmlmaWNhdGlvbiIKirUYBggGEAEYAxJqChFMaXN0Q2lDb25uZWN0aW9ucxIkLnN2Yy5pYW0udjEuTGlzdENpQ29ubmVjdGlvbnNSZXF1ZXN0GiUuc3ZjLmlhbS52MS5MaXN0Q2lDb25uZWN0aW9uc1Jlc3BvbnNlIgiKtRgECAYYAxJZCg9HZXRDaUNvbm5lY3Rpb24SIi5zdmMuaWFtLnYxLkdldENpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIIirUYBAgGGAMSYQoSVXBkYXRlQ2lDb25uZWN0aW9uEiUuc3ZjLmlhbS52MS5VcGRhdGVDaUNvbm5lY3Rpb25SZXF1ZXN0Ghguc3ZjLmlhbS52MS5DaUNvbm5lY3Rpb24iCoq1GAYIBhABGAMSYwoTRGlzYWJsZUNpQ29ubmVjdGlvbhImLnN2Yy5pYW0udjEuRGlzYWJsZUNpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIKirUYBggGEAEYAxJhChJFbmFibGVDaUNvbm5lY3Rpb24SJS5zdmMuaWFtLnYxLkVuYWJsZUNpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIKirUYBggGEAEYAxJvChJEZWxldGVDaUNvbm5lY3Rpb24SJS5zdmMuaWFtLnYxLkRlbGV0ZUNpQ29ubmVjdGlvblJlcXVlc3QaJi5zdmMuaWFtLnYxLkRlbGV0ZUNpQ29ubmVjdGlvblJlc3BvbnNlIgqKtRgGCAYQARgDElUKCkVucm9sQWdlbnQSHS5zdmMuaWFtLnYxLkVucm9sQWdlbnRSZXF1ZXN0Gh4uc3ZjLmlhbS52MS5FbnJvbEFnZW50UmVzcG9uc2UiCIq1GAQIBRABYgZwcm90bzM", [file_svc_options_v1_policy]);
+  fileDesc("ChtzdmMvaWFtL3YxL2F1dG9tYXRpb24ucHJvdG8SCnN2Yy5pYW0udjEiPwoWRXhjaGFuZ2VDaVRva2VuUmVxdWVzdBISCgp0cnVzdF9uYW1lGAEgASgJEhEKCWFzc2VydGlvbhgCIAEoCSJhChdFeGNoYW5nZUNpVG9rZW5SZXNwb25zZRIUCgxhY2Nlc3NfdG9rZW4YASABKAkSFAoMcHJvamVjdF9uYW1lGAIgASgJEhoKEmV4cGlyZXNfaW5fc2Vjb25kcxgDIAEoBSI2Ch5MaXN0UGVybWlzc2lvblRlbXBsYXRlc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIlQKH0xpc3RQZXJtaXNzaW9uVGVtcGxhdGVzUmVzcG9uc2USMQoJdGVtcGxhdGVzGAEgAygLMh4uc3ZjLmlhbS52MS5QZXJtaXNzaW9uVGVtcGxhdGUiZwoSUGVybWlzc2lvblRlbXBsYXRlEhAKCHRlbXBsYXRlGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIUCgxjYXBhYmlsaXRpZXMYBCADKAki/wIKDlNlcnZpY2VBY2NvdW50EgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi8KBXN0YXRlGAMgASgOMiAuc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudC5TdGF0ZRIUCgxjYXBhYmlsaXRpZXMYBCADKAkSEAoIdGVtcGxhdGUYBSABKAkSFAoMY3JlYXRlZF91bml4GAYgASgDEhQKDHVwZGF0ZWRfdW5peBgHIAEoAxISCgpjcmVhdGVkX2J5GAggASgJEhMKC2FjdGl2ZV9rZXlzGAkgASgFEhoKEmFjdGl2ZV9jb25uZWN0aW9ucxgKIAEoBRIXCg9kaXNhYmxlZF9yZWFzb24YCyABKAkSHwoXY3JlYXRlZF9ieV9kaXNwbGF5X25hbWUYDCABKAkiRQoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIKCgZBQ1RJVkUQARIMCghESVNBQkxFRBACEgsKB0RFTEVURUQQAyKFAQobQ3JlYXRlU2VydmljZUFjY291bnRSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIQCgh0ZW1wbGF0ZRgEIAEoCRIUCgxjYXBhYmlsaXRpZXMYBSADKAkiWQoaTGlzdFNlcnZpY2VBY2NvdW50c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImwKG0xpc3RTZXJ2aWNlQWNjb3VudHNSZXNwb25zZRI0ChBzZXJ2aWNlX2FjY291bnRzGAEgAygLMhouc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiKAoYR2V0U2VydmljZUFjY291bnRSZXF1ZXN0EgwKBG5hbWUYASABKAkinQEKG1VwZGF0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSGQoMZGlzcGxheV9uYW1lGAMgASgJSACIAQESMAoMY2FwYWJpbGl0aWVzGAQgASgLMhouc3ZjLmlhbS52MS5DYXBhYmlsaXR5TGlzdEIPCg1fZGlzcGxheV9uYW1lIiAKDkNhcGFiaWxpdHlMaXN0Eg4KBnZhbHVlcxgBIAMoCSJQChxEaXNhYmxlU2VydmljZUFjY291bnRSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiPwobRW5hYmxlU2VydmljZUFjY291bnRSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI/ChtEZWxldGVTZXJ2aWNlQWNjb3VudFJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIh4KHERlbGV0ZVNlcnZpY2VBY2NvdW50UmVzcG9uc2UihQUKA0tleRIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRIkCgVzdGF0ZRgDIAEoDjIVLnN2Yy5pYW0udjEuS2V5LlN0YXRlEhQKDGNhcGFiaWxpdGllcxgEIAMoCRIeChZlZmZlY3RpdmVfY2FwYWJpbGl0aWVzGAUgAygJEg0KBWxhc3Q0GAYgASgJEhIKCmNyZWF0ZWRfYnkYByABKAkSFAoMY3JlYXRlZF91bml4GAggASgDEhQKDGV4cGlyZXNfdW5peBgJIAEoAxI1Cg5leHBpcnlfd2FybmluZxgKIAEoDjIdLnN2Yy5pYW0udjEuS2V5LkV4cGlyeVdhcm5pbmcSGwoObGFzdF91c2VkX3VuaXgYCyABKANIAIgBARIRCglzdWNjZXNzb3IYDCABKAkSHgoRb3ZlcmxhcF9lbmRzX3VuaXgYDSABKANIAYgBARIWCg5yZXZva2VkX3JlYXNvbhgOIAEoCRIfChdjcmVhdGVkX2J5X2Rpc3BsYXlfbmFtZRgPIAEoCSJSCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgoKBkFDVElWRRABEgwKCFJPVEFUSU5HEAISCwoHUkVWT0tFRBADEgsKB0VYUElSRUQQBCJyCg1FeHBpcnlXYXJuaW5nEh4KGkVYUElSWV9XQVJOSU5HX1VOU1BFQ0lGSUVEEAASCAoETk9ORRABEhIKDldJVEhJTl8xNF9EQVlTEAISEQoNV0lUSElOXzdfREFZUxADEhAKDFdJVEhJTl8xX0RBWRAEQhEKD19sYXN0X3VzZWRfdW5peEIUChJfb3ZlcmxhcF9lbmRzX3VuaXgifAoQQ3JlYXRlS2V5UmVxdWVzdBIOCgZwYXJlbnQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSFAoMY2FwYWJpbGl0aWVzGAQgAygJEhgKEGxpZmV0aW1lX3NlY29uZHMYBSABKAUiWwoRQ3JlYXRlS2V5UmVzcG9uc2USHAoDa2V5GAEgASgLMg8uc3ZjLmlhbS52MS5LZXkSDgoGc2VjcmV0GAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgiZwoQUm90YXRlS2V5UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSFwoPb3ZlcmxhcF9zZWNvbmRzGAMgASgFEhgKEGxpZmV0aW1lX3NlY29uZHMYBCABKAUiWwoRUm90YXRlS2V5UmVzcG9uc2USHAoDa2V5GAEgASgLMg8uc3ZjLmlhbS52MS5LZXkSDgoGc2VjcmV0GAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgiRAoQUmV2b2tlS2V5UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSDgoGcmVhc29uGAMgASgJIl8KD0xpc3RLZXlzUmVxdWVzdBIOCgZwYXJlbnQYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkSFQoNaW5jbHVkZV9lbmRlZBgEIAEoCCJKChBMaXN0S2V5c1Jlc3BvbnNlEh0KBGtleXMYASADKAsyDy5zdmMuaWFtLnYxLktleRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiHQoNR2V0S2V5UmVxdWVzdBIMCgRuYW1lGAEgASgJIr4FCgpDcmVkZW50aWFsEgwKBG5hbWUYASABKAkSKQoEa2luZBgCIAEoDjIbLnN2Yy5pYW0udjEuQ3JlZGVudGlhbC5LaW5kEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIrCgVzdGF0ZRgEIAEoDjIcLnN2Yy5pYW0udjEuQ3JlZGVudGlhbC5TdGF0ZRISCgpvd25lcl9uYW1lGAUgASgJEhoKEm93bmVyX2Rpc3BsYXlfbmFtZRgGIAEoCRIcChRvd25lcl91bnByb3Zlbl9lbWFpbBgHIAEoCRINCgVsYXN0NBgIIAEoCRIUCgxjYXBhYmlsaXRpZXMYCSADKAkSHgoWZWZmZWN0aXZlX2NhcGFiaWxpdGllcxgKIAMoCRIUCgxjcmVhdGVkX3VuaXgYCyABKAMSEgoKY3JlYXRlZF9ieRgMIAEoCRIWCgllbmRzX3VuaXgYDSABKANIAIgBARIbCg5sYXN0X3VzZWRfdW5peBgOIAEoA0gBiAEBEhYKDnJldm9rZWRfcmVhc29uGA8gASgJEh8KF2NyZWF0ZWRfYnlfZGlzcGxheV9uYW1lGBAgASgJInkKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEhAKDFBFUlNPTkFMX0tFWRABEhcKE1NFUlZJQ0VfQUNDT1VOVF9LRVkQAhIRCg1DT0xMRUNUT1JfS0VZEAMSCgoGVk1fS0VZEAQSEQoNQ0lfQ09OTkVDVElPThAFIm0KBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCgoGQUNUSVZFEAESDAoIUk9UQVRJTkcQAhIMCghESVNBQkxFRBADEgsKB1JFVk9LRUQQBBILCgdFWFBJUkVEEAUSCwoHREVMRVRFRBAGQgwKCl9lbmRzX3VuaXhCEQoPX2xhc3RfdXNlZF91bml4IpgBChZMaXN0Q3JlZGVudGlhbHNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCRIqCgVraW5kcxgEIAMoDjIbLnN2Yy5pYW0udjEuQ3JlZGVudGlhbC5LaW5kEhUKDWluY2x1ZGVfZW5kZWQYBSABKAgiXwoXTGlzdENyZWRlbnRpYWxzUmVzcG9uc2USKwoLY3JlZGVudGlhbHMYASADKAsyFi5zdmMuaWFtLnYxLkNyZWRlbnRpYWwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIlIKB0NpQ2xhaW0SDQoFY2xhaW0YASABKAkSEgoFdmFsdWUYAiABKAlIAIgBARINCgVib3VuZBgDIAEoCBILCgN3aHkYBCABKAlCCAoGX3ZhbHVlIooBChpTdGFydENpVmVyaWZpY2F0aW9uUmVxdWVzdBIcChRzZXJ2aWNlX2FjY291bnRfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIUCgxjYXBhYmlsaXRpZXMYBCADKAkSDgoGaXNzdWVyGAUgASgJItABChtTdGFydENpVmVyaWZpY2F0aW9uUmVzcG9uc2USMAoMdmVyaWZpY2F0aW9uGAEgASgLMhouc3ZjLmlhbS52MS5DaVZlcmlmaWNhdGlvbhIQCghzZXR1cF9pZBgCIAEoCRIUCgxwYWlyaW5nX2NvZGUYAyABKAkSGAoQc2VjcmV0X2F2YWlsYWJsZRgEIAEoCBIQCghhdWRpZW5jZRgFIAEoCRIUCgxleHBpcmVzX3VuaXgYBiABKAMSFQoNd29ya2Zsb3dfc3RlcBgHIAEoCSJYChtTdWJtaXRDaVZlcmlmaWNhdGlvblJlcXVlc3QSEAoIc2V0dXBfaWQYASABKAkSFAoMcGFpcmluZ19jb2RlGAIgASgJEhEKCWFzc2VydGlvbhgDIAEoCSJaChxTdWJtaXRDaVZlcmlmaWNhdGlvblJlc3BvbnNlEiMKBmNsYWltcxgBIAMoCzITLnN2Yy5pYW0udjEuQ2lDbGFpbRIVCg1jbGFpbXNfZGlnZXN0GAIgASgJIkQKDkNpUmVmdXNlZFByb29mEgwKBGNvZGUYASABKAkSFAoMcmVmdXNlZF91bml4GAIgASgDEg4KBmNsYWltcxgDIAMoCSLXBQoOQ2lWZXJpZmljYXRpb24SDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSLwoFc3RhdGUYAyABKA4yIC5zdmMuaWFtLnYxLkNpVmVyaWZpY2F0aW9uLlN0YXRlEhwKFHNlcnZpY2VfYWNjb3VudF9uYW1lGAQgASgJEhQKDGNhcGFiaWxpdGllcxgFIAMoCRIOCgZpc3N1ZXIYBiABKAkSEAoIYXVkaWVuY2UYByABKAkSFAoMY3JlYXRlZF91bml4GAggASgDEhQKDGV4cGlyZXNfdW5peBgJIAEoAxISCgpjcmVhdGVkX2J5GAogASgJEhoKDW9ic2VydmVkX3VuaXgYCyABKANIAIgBARIjCgZjbGFpbXMYDCADKAsyEy5zdmMuaWFtLnYxLkNpQ2xhaW0SFQoNY2xhaW1zX2RpZ2VzdBgNIAEoCRIQCgh3YXJuaW5ncxgOIAMoCRIXCg9jb25uZWN0aW9uX25hbWUYDyABKAkSMAoMbGFzdF9yZWZ1c2FsGBEgASgLMhouc3ZjLmlhbS52MS5DaVJlZnVzZWRQcm9vZhISCgppc3N1ZXJfdXJsGBIgASgJEhMKC3dyb25nX2NvZGVzGBMgASgFEhUKDXdvcmtmbG93X3N0ZXAYFCABKAkSHwoXY3JlYXRlZF9ieV9kaXNwbGF5X25hbWUYFSABKAkSJAocc2VydmljZV9hY2NvdW50X2Rpc3BsYXlfbmFtZRgWIAEoCSJ3CgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhIKDkFXQUlUSU5HX1BST09GEAESDAoIT0JTRVJWRUQQAhIMCghBUFBST1ZFRBADEgwKCFJFSkVDVEVEEAQSCwoHRVhQSVJFRBAFIgQIBhAGKgZDTE9TRURCEAoOX29ic2VydmVkX3VuaXhKBAgQEBFSDWF0dGVtcHRzX2xlZnQiKAoYR2V0Q2lWZXJpZmljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkiWQoaTGlzdENpVmVyaWZpY2F0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImkKG0xpc3RDaVZlcmlmaWNhdGlvbnNSZXNwb25zZRIxCg12ZXJpZmljYXRpb25zGAEgAygLMhouc3ZjLmlhbS52MS5DaVZlcmlmaWNhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkigwEKHEFwcHJvdmVDaVZlcmlmaWNhdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIUCgxjYXBhYmlsaXRpZXMYBCADKAkSFQoNY2xhaW1zX2RpZ2VzdBgFIAEoCSJPChtSZWplY3RDaVZlcmlmaWNhdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCSLOBQoMQ2lDb25uZWN0aW9uEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi0KBXN0YXRlGAMgASgOMh4uc3ZjLmlhbS52MS5DaUNvbm5lY3Rpb24uU3RhdGUSHAoUc2VydmljZV9hY2NvdW50X25hbWUYBCABKAkSFAoMY2FwYWJpbGl0aWVzGAUgAygJEh4KFmVmZmVjdGl2ZV9jYXBhYmlsaXRpZXMYBiADKAkSDgoGaXNzdWVyGAcgASgJEhAKCGF1ZGllbmNlGAggASgJEiMKBmNsYWltcxgJIAMoCzITLnN2Yy5pYW0udjEuQ2lDbGFpbRIUCgxjcmVhdGVkX3VuaXgYCiABKAMSFAoMdXBkYXRlZF91bml4GAsgASgDEhIKCmNyZWF0ZWRfYnkYDCABKAkSEwoLdG9rZW5fZXBvY2gYDSABKAMSHwoSbGFzdF9leGNoYW5nZV91bml4GA4gASgDSACIAQESGQoRdmVyaWZpY2F0aW9uX25hbWUYDyABKAkSEgoKaXNzdWVyX3VybBgQIAEoCRI2Cg9yZWNlbnRfcmVmdXNhbHMYESADKAsyHS5zdmMuaWFtLnYxLkNpUmVmdXNlZEV4Y2hhbmdlEh4KEWxhc3RfcmVmdXNhbF91bml4GBIgASgDSAGIAQESFwoPZGlzYWJsZWRfcmVhc29uGBMgASgJEh8KF2NyZWF0ZWRfYnlfZGlzcGxheV9uYW1lGBQgASgJEiQKHHNlcnZpY2VfYWNjb3VudF9kaXNwbGF5X25hbWUYFSABKAkiRgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABILCgdFTkFCTEVEEAESDAoIRElTQUJMRUQQAhILCgdERUxFVEVEEANCFQoTX2xhc3RfZXhjaGFuZ2VfdW5peEIUChJfbGFzdF9yZWZ1c2FsX3VuaXgihQMKEUNpUmVmdXNlZEV4Y2hhbmdlEhQKDHJlZnVzZWRfdW5peBgBIAEoAxIWCg5jb3JyZWxhdGlvbl9pZBgCIAEoCRIzCgZjYXVzZXMYAyADKAsyIy5zdmMuaWFtLnYxLkNpUmVmdXNlZEV4Y2hhbmdlLkNhdXNlEjMKBmNsYWltcxgEIAMoCzIjLnN2Yy5pYW0udjEuQ2lSZWZ1c2VkRXhjaGFuZ2UuQ2xhaW0SDAoEcnVucxgFIAMoCRonCgVDYXVzZRIMCgRjb2RlGAEgASgJEhAKCHJlZnVzYWxzGAIgASgFGqABCgVDbGFpbRINCgVjbGFpbRgBIAEoCRJCCgpkaWZmZXJlbmNlGAIgASgOMi4uc3ZjLmlhbS52MS5DaVJlZnVzZWRFeGNoYW5nZS5DbGFpbS5EaWZmZXJlbmNlIkQKCkRpZmZlcmVuY2USGgoWRElGRkVSRU5DRV9VTlNQRUNJRklFRBAAEg0KCURJRkZFUkVOVBABEgsKB01JU1NJTkcQAiJXChhMaXN0Q2lDb25uZWN0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImMKGUxpc3RDaUNvbm5lY3Rpb25zUmVzcG9uc2USLQoLY29ubmVjdGlvbnMYASADKAsyGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJgoWR2V0Q2lDb25uZWN0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJIpsBChlVcGRhdGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIZCgxkaXNwbGF5X25hbWUYAyABKAlIAIgBARIwCgxjYXBhYmlsaXRpZXMYBCABKAsyGi5zdmMuaWFtLnYxLkNhcGFiaWxpdHlMaXN0Qg8KDV9kaXNwbGF5X25hbWUiTgoaRGlzYWJsZUNpQ29ubmVjdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEg4KBnJlYXNvbhgDIAEoCSI9ChlFbmFibGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI9ChlEZWxldGVDaUNvbm5lY3Rpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIcChpEZWxldGVDaUNvbm5lY3Rpb25SZXNwb25zZSI8ChFFbnJvbEFnZW50UmVxdWVzdBIXCg9lbnJvbG1lbnRfdG9rZW4YASABKAkSDgoGc3lzdGVtGAIgASgJIl4KEkVucm9sQWdlbnRSZXNwb25zZRIUCgxwcm9qZWN0X25hbWUYASABKAkSDwoHdm1fbmFtZRgCIAEoCRILCgNrZXkYAyABKAkSFAoMZXhwaXJlc191bml4GAQgASgDMqIWChFBdXRvbWF0aW9uU2VydmljZRJkCg9FeGNoYW5nZUNpVG9rZW4SIi5zdmMuaWFtLnYxLkV4Y2hhbmdlQ2lUb2tlblJlcXVlc3QaIy5zdmMuaWFtLnYxLkV4Y2hhbmdlQ2lUb2tlblJlc3BvbnNlIgiKtRgECAUQARJ6ChdMaXN0UGVybWlzc2lvblRlbXBsYXRlcxIqLnN2Yy5pYW0udjEuTGlzdFBlcm1pc3Npb25UZW1wbGF0ZXNSZXF1ZXN0Gisuc3ZjLmlhbS52MS5MaXN0UGVybWlzc2lvblRlbXBsYXRlc1Jlc3BvbnNlIgaKtRgCCAQSZwoUQ3JlYXRlU2VydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLkNyZWF0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMScgoTTGlzdFNlcnZpY2VBY2NvdW50cxImLnN2Yy5pYW0udjEuTGlzdFNlcnZpY2VBY2NvdW50c1JlcXVlc3QaJy5zdmMuaWFtLnYxLkxpc3RTZXJ2aWNlQWNjb3VudHNSZXNwb25zZSIKirUYBggGGAMgARJfChFHZXRTZXJ2aWNlQWNjb3VudBIkLnN2Yy5pYW0udjEuR2V0U2VydmljZUFjY291bnRSZXF1ZXN0Ghouc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudCIIirUYBAgGGAMSZwoUVXBkYXRlU2VydmljZUFjY291bnQSJy5zdmMuaWFtLnYxLlVwZGF0ZVNlcnZpY2VBY2NvdW50UmVxdWVzdBoaLnN2Yy5pYW0udjEuU2VydmljZUFjY291bnQiCoq1GAYIBhABGAMSaQoVRGlzYWJsZVNlcnZpY2VBY2NvdW50Eiguc3ZjLmlhbS52MS5EaXNhYmxlU2VydmljZUFjY291bnRSZXF1ZXN0Ghouc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudCIKirUYBggGEAEYAxJnChRFbmFibGVTZXJ2aWNlQWNjb3VudBInLnN2Yy5pYW0udjEuRW5hYmxlU2VydmljZUFjY291bnRSZXF1ZXN0Ghouc3ZjLmlhbS52MS5TZXJ2aWNlQWNjb3VudCIKirUYBggGEAEYAxJ1ChREZWxldGVTZXJ2aWNlQWNjb3VudBInLnN2Yy5pYW0udjEuRGVsZXRlU2VydmljZUFjY291bnRSZXF1ZXN0Giguc3ZjLmlhbS52MS5EZWxldGVTZXJ2aWNlQWNjb3VudFJlc3BvbnNlIgqKtRgGCAYQARgDElQKCUNyZWF0ZUtleRIcLnN2Yy5pYW0udjEuQ3JlYXRlS2V5UmVxdWVzdBodLnN2Yy5pYW0udjEuQ3JlYXRlS2V5UmVzcG9uc2UiCoq1GAYIBhABGAUSVAoJUm90YXRlS2V5Ehwuc3ZjLmlhbS52MS5Sb3RhdGVLZXlSZXF1ZXN0Gh0uc3ZjLmlhbS52MS5Sb3RhdGVLZXlSZXNwb25zZSIKirUYBggGEAEYBRJGCglSZXZva2VLZXkSHC5zdmMuaWFtLnYxLlJldm9rZUtleVJlcXVlc3QaDy5zdmMuaWFtLnYxLktleSIKirUYBggGEAEYBxJRCghMaXN0S2V5cxIbLnN2Yy5pYW0udjEuTGlzdEtleXNSZXF1ZXN0Ghwuc3ZjLmlhbS52MS5MaXN0S2V5c1Jlc3BvbnNlIgqKtRgGCAYYByABEj4KBkdldEtleRIZLnN2Yy5pYW0udjEuR2V0S2V5UmVxdWVzdBoPLnN2Yy5pYW0udjEuS2V5IgiKtRgECAYYBxJmCg9MaXN0Q3JlZGVudGlhbHMSIi5zdmMuaWFtLnYxLkxpc3RDcmVkZW50aWFsc1JlcXVlc3QaIy5zdmMuaWFtLnYxLkxpc3RDcmVkZW50aWFsc1Jlc3BvbnNlIgqKtRgGCAYYAyABEnIKE1N0YXJ0Q2lWZXJpZmljYXRpb24SJi5zdmMuaWFtLnYxLlN0YXJ0Q2lWZXJpZmljYXRpb25SZXF1ZXN0Gicuc3ZjLmlhbS52MS5TdGFydENpVmVyaWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAMScwoUU3VibWl0Q2lWZXJpZmljYXRpb24SJy5zdmMuaWFtLnYxLlN1Ym1pdENpVmVyaWZpY2F0aW9uUmVxdWVzdBooLnN2Yy5pYW0udjEuU3VibWl0Q2lWZXJpZmljYXRpb25SZXNwb25zZSIIirUYBAgFEAESXwoRR2V0Q2lWZXJpZmljYXRpb24SJC5zdmMuaWFtLnYxLkdldENpVmVyaWZpY2F0aW9uUmVxdWVzdBoaLnN2Yy5pYW0udjEuQ2lWZXJpZmljYXRpb24iCIq1GAQIBhgDEnIKE0xpc3RDaVZlcmlmaWNhdGlvbnMSJi5zdmMuaWFtLnYxLkxpc3RDaVZlcmlmaWNhdGlvbnNSZXF1ZXN0Gicuc3ZjLmlhbS52MS5MaXN0Q2lWZXJpZmljYXRpb25zUmVzcG9uc2UiCoq1GAYIBhgDIAESZwoVQXBwcm92ZUNpVmVyaWZpY2F0aW9uEiguc3ZjLmlhbS52MS5BcHByb3ZlQ2lWZXJpZmljYXRpb25SZXF1ZXN0Ghguc3ZjLmlhbS52MS5DaUNvbm5lY3Rpb24iCoq1GAYIBhABGAMSZwoUUmVqZWN0Q2lWZXJpZmljYXRpb24SJy5zdmMuaWFtLnYxLlJlamVjdENpVmVyaWZpY2F0aW9uUmVxdWVzdBoaLnN2Yy5pYW0udjEuQ2lWZXJpZmljYXRpb24iCoq1GAYIBhABGAMSbAoRTGlzdENpQ29ubmVjdGlvbnMSJC5zdmMuaWFtLnYxLkxpc3RDaUNvbm5lY3Rpb25zUmVxdWVzdBolLnN2Yy5pYW0udjEuTGlzdENpQ29ubmVjdGlvbnNSZXNwb25zZSIKirUYBggGGAMgARJZCg9HZXRDaUNvbm5lY3Rpb24SIi5zdmMuaWFtLnYxLkdldENpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIIirUYBAgGGAMSYQoSVXBkYXRlQ2lDb25uZWN0aW9uEiUuc3ZjLmlhbS52MS5VcGRhdGVDaUNvbm5lY3Rpb25SZXF1ZXN0Ghguc3ZjLmlhbS52MS5DaUNvbm5lY3Rpb24iCoq1GAYIBhABGAMSYwoTRGlzYWJsZUNpQ29ubmVjdGlvbhImLnN2Yy5pYW0udjEuRGlzYWJsZUNpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIKirUYBggGEAEYAxJhChJFbmFibGVDaUNvbm5lY3Rpb24SJS5zdmMuaWFtLnYxLkVuYWJsZUNpQ29ubmVjdGlvblJlcXVlc3QaGC5zdmMuaWFtLnYxLkNpQ29ubmVjdGlvbiIKirUYBggGEAEYAxJvChJEZWxldGVDaUNvbm5lY3Rpb24SJS5zdmMuaWFtLnYxLkRlbGV0ZUNpQ29ubmVjdGlvblJlcXVlc3QaJi5zdmMuaWFtLnYxLkRlbGV0ZUNpQ29ubmVjdGlvblJlc3BvbnNlIgqKtRgGCAYQARgDElUKCkVucm9sQWdlbnQSHS5zdmMuaWFtLnYxLkVucm9sQWdlbnRSZXF1ZXN0Gh4uc3ZjLmlhbS52MS5FbnJvbEFnZW50UmVzcG9uc2UiCIq1GAQIBRABYgZwcm90bzM", [file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.iam.v1.ExchangeCiTokenRequest
@@ -38,18 +38,7 @@ export type ExchangeCiTokenRequest = Message<"svc.iam.v1.ExchangeCiTokenRequest"
  * @generated from message svc.iam.v1.ExchangeCiTokenRequest
  */
 export type ExchangeCiTokenRequestJson = {
-  /**
-   * Full approved trust name: `projects/p/ciConnections/c`.
-   *
-   * @generated from field: string trust_name = 1;
-   */
   trustName?: string;
-
-  /**
-   * The CI platform's signed identity token.
-   *
-   * @generated from field: string assertion = 2;
-   */
   assertion?: string;
 };
 
@@ -84,19 +73,8 @@ export type ExchangeCiTokenResponse = Message<"svc.iam.v1.ExchangeCiTokenRespons
  * @generated from message svc.iam.v1.ExchangeCiTokenResponse
  */
 export type ExchangeCiTokenResponseJson = {
-  /**
-   * @generated from field: string access_token = 1;
-   */
   accessToken?: string;
-
-  /**
-   * @generated from field: string project_name = 2;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: int32 expires_in_seconds = 3;
-   */
   expiresInSeconds?: number;
 };
 
@@ -121,9 +99,6 @@ export type ListPermissionTemplatesRequest = Message<"svc.iam.v1.ListPermissionT
  * @generated from message svc.iam.v1.ListPermissionTemplatesRequest
  */
 export type ListPermissionTemplatesRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
 };
 
@@ -148,9 +123,6 @@ export type ListPermissionTemplatesResponse = Message<"svc.iam.v1.ListPermission
  * @generated from message svc.iam.v1.ListPermissionTemplatesResponse
  */
 export type ListPermissionTemplatesResponseJson = {
-  /**
-   * @generated from field: repeated svc.iam.v1.PermissionTemplate templates = 1;
-   */
   templates?: PermissionTemplateJson[];
 };
 
@@ -192,26 +164,9 @@ export type PermissionTemplate = Message<"svc.iam.v1.PermissionTemplate"> & {
  * @generated from message svc.iam.v1.PermissionTemplate
  */
 export type PermissionTemplateJson = {
-  /**
-   * E.g. `metrics-scraper`.
-   *
-   * @generated from field: string template = 1;
-   */
   template?: string;
-
-  /**
-   * @generated from field: string display_name = 2;
-   */
   displayName?: string;
-
-  /**
-   * @generated from field: string description = 3;
-   */
   description?: string;
-
-  /**
-   * @generated from field: repeated string capabilities = 4;
-   */
   capabilities?: string[];
 };
 
@@ -305,78 +260,17 @@ export type ServiceAccount = Message<"svc.iam.v1.ServiceAccount"> & {
  * @generated from message svc.iam.v1.ServiceAccount
  */
 export type ServiceAccountJson = {
-  /**
-   * `projects/p/serviceAccounts/s`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string display_name = 2;
-   */
   displayName?: string;
-
-  /**
-   * @generated from field: svc.iam.v1.ServiceAccount.State state = 3;
-   */
   state?: ServiceAccount_StateJson;
-
-  /**
-   * Limit on the capabilities of its keys and tokens.
-   *
-   * @generated from field: repeated string capabilities = 4;
-   */
   capabilities?: string[];
-
-  /**
-   * Template that it was created from; empty = none.
-   *
-   * @generated from field: string template = 5;
-   */
   template?: string;
-
-  /**
-   * @generated from field: int64 created_unix = 6;
-   */
   createdUnix?: string;
-
-  /**
-   * @generated from field: int64 updated_unix = 7;
-   */
   updatedUnix?: string;
-
-  /**
-   * @generated from field: string created_by = 8;
-   */
   createdBy?: string;
-
-  /**
-   * Number of keys that work.
-   *
-   * @generated from field: int32 active_keys = 9;
-   */
   activeKeys?: number;
-
-  /**
-   * Number of enabled CI connections.
-   *
-   * @generated from field: int32 active_connections = 10;
-   */
   activeConnections?: number;
-
-  /**
-   * Reason given when it was disabled; empty = not disabled.
-   *
-   * @generated from field: string disabled_reason = 11;
-   */
   disabledReason?: string;
-
-  /**
-   * Name of the person who created it; empty = no person did, or the name is unknown.
-   *
-   * @generated from field: string created_by_display_name = 12;
-   */
   createdByDisplayName?: string;
 };
 
@@ -464,31 +358,10 @@ export type CreateServiceAccountRequest = Message<"svc.iam.v1.CreateServiceAccou
  * @generated from message svc.iam.v1.CreateServiceAccountRequest
  */
 export type CreateServiceAccountRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * @generated from field: string display_name = 3;
-   */
   displayName?: string;
-
-  /**
-   * Id of a template. Give either this or `capabilities`.
-   *
-   * @generated from field: string template = 4;
-   */
   template?: string;
-
-  /**
-   * @generated from field: repeated string capabilities = 5;
-   */
   capabilities?: string[];
 };
 
@@ -523,19 +396,8 @@ export type ListServiceAccountsRequest = Message<"svc.iam.v1.ListServiceAccounts
  * @generated from message svc.iam.v1.ListServiceAccountsRequest
  */
 export type ListServiceAccountsRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: int32 page_size = 2;
-   */
   pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 3;
-   */
   pageToken?: string;
 };
 
@@ -565,14 +427,7 @@ export type ListServiceAccountsResponse = Message<"svc.iam.v1.ListServiceAccount
  * @generated from message svc.iam.v1.ListServiceAccountsResponse
  */
 export type ListServiceAccountsResponseJson = {
-  /**
-   * @generated from field: repeated svc.iam.v1.ServiceAccount service_accounts = 1;
-   */
   serviceAccounts?: ServiceAccountJson[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken?: string;
 };
 
@@ -597,9 +452,6 @@ export type GetServiceAccountRequest = Message<"svc.iam.v1.GetServiceAccountRequ
  * @generated from message svc.iam.v1.GetServiceAccountRequest
  */
 export type GetServiceAccountRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
 };
 
@@ -643,28 +495,9 @@ export type UpdateServiceAccountRequest = Message<"svc.iam.v1.UpdateServiceAccou
  * @generated from message svc.iam.v1.UpdateServiceAccountRequest
  */
 export type UpdateServiceAccountRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * Absent = unchanged.
-   *
-   * @generated from field: optional string display_name = 3;
-   */
   displayName?: string;
-
-  /**
-   * Absent = unchanged.
-   *
-   * @generated from field: svc.iam.v1.CapabilityList capabilities = 4;
-   */
   capabilities?: CapabilityListJson;
 };
 
@@ -693,9 +526,6 @@ export type CapabilityList = Message<"svc.iam.v1.CapabilityList"> & {
  * @generated from message svc.iam.v1.CapabilityList
  */
 export type CapabilityListJson = {
-  /**
-   * @generated from field: repeated string values = 1;
-   */
   values?: string[];
 };
 
@@ -730,19 +560,8 @@ export type DisableServiceAccountRequest = Message<"svc.iam.v1.DisableServiceAcc
  * @generated from message svc.iam.v1.DisableServiceAccountRequest
  */
 export type DisableServiceAccountRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * @generated from field: string reason = 3;
-   */
   reason?: string;
 };
 
@@ -772,14 +591,7 @@ export type EnableServiceAccountRequest = Message<"svc.iam.v1.EnableServiceAccou
  * @generated from message svc.iam.v1.EnableServiceAccountRequest
  */
 export type EnableServiceAccountRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
 };
 
@@ -809,14 +621,7 @@ export type DeleteServiceAccountRequest = Message<"svc.iam.v1.DeleteServiceAccou
  * @generated from message svc.iam.v1.DeleteServiceAccountRequest
  */
 export type DeleteServiceAccountRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
 };
 
@@ -948,93 +753,20 @@ export type Key = Message<"svc.iam.v1.Key"> & {
  * @generated from message svc.iam.v1.Key
  */
 export type KeyJson = {
-  /**
-   * `projects/p/serviceAccounts/s/keys/k` or `projects/p/members/m/keys/k`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string display_name = 2;
-   */
   displayName?: string;
-
-  /**
-   * @generated from field: svc.iam.v1.Key.State state = 3;
-   */
   state?: Key_StateJson;
-
-  /**
-   * Capabilities that it was created with. It never exceeds its owner's grants.
-   *
-   * @generated from field: repeated string capabilities = 4;
-   */
   capabilities?: string[];
-
-  /**
-   * Current capabilities: the intersection with its owner's grants.
-   *
-   * @generated from field: repeated string effective_capabilities = 5;
-   */
   effectiveCapabilities?: string[];
-
-  /**
-   * Last four characters of the secret.
-   *
-   * @generated from field: string last4 = 6;
-   */
   last4?: string;
-
-  /**
-   * @generated from field: string created_by = 7;
-   */
   createdBy?: string;
-
-  /**
-   * @generated from field: int64 created_unix = 8;
-   */
   createdUnix?: string;
-
-  /**
-   * @generated from field: int64 expires_unix = 9;
-   */
   expiresUnix?: string;
-
-  /**
-   * @generated from field: svc.iam.v1.Key.ExpiryWarning expiry_warning = 10;
-   */
   expiryWarning?: Key_ExpiryWarningJson;
-
-  /**
-   * Time of the last use, up to 15 minutes late; absent = never.
-   *
-   * @generated from field: optional int64 last_used_unix = 11;
-   */
   lastUsedUnix?: string;
-
-  /**
-   * Name of the key that replaces it; empty = none.
-   *
-   * @generated from field: string successor = 12;
-   */
   successor?: string;
-
-  /**
-   * @generated from field: optional int64 overlap_ends_unix = 13;
-   */
   overlapEndsUnix?: string;
-
-  /**
-   * @generated from field: string revoked_reason = 14;
-   */
   revokedReason?: string;
-
-  /**
-   * Name of the person who created it; empty = no person did, or the name is unknown.
-   *
-   * @generated from field: string created_by_display_name = 15;
-   */
   createdByDisplayName?: string;
 };
 
@@ -1183,33 +915,10 @@ export type CreateKeyRequest = Message<"svc.iam.v1.CreateKeyRequest"> & {
  * @generated from message svc.iam.v1.CreateKeyRequest
  */
 export type CreateKeyRequestJson = {
-  /**
-   * `projects/p/serviceAccounts/s` or `projects/p/members/m`.
-   *
-   * @generated from field: string parent = 1;
-   */
   parent?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * @generated from field: string display_name = 3;
-   */
   displayName?: string;
-
-  /**
-   * @generated from field: repeated string capabilities = 4;
-   */
   capabilities?: string[];
-
-  /**
-   * At most 365 days; 0 = 90 days.
-   *
-   * @generated from field: int32 lifetime_seconds = 5;
-   */
   lifetimeSeconds?: number;
 };
 
@@ -1248,23 +957,8 @@ export type CreateKeyResponse = Message<"svc.iam.v1.CreateKeyResponse"> & {
  * @generated from message svc.iam.v1.CreateKeyResponse
  */
 export type CreateKeyResponseJson = {
-  /**
-   * @generated from field: svc.iam.v1.Key key = 1;
-   */
   key?: KeyJson;
-
-  /**
-   * The key itself; only in the first response.
-   *
-   * @generated from field: string secret = 2;
-   */
   secret?: string;
-
-  /**
-   * false: this is the response to a repeated request; the secret cannot be read again.
-   *
-   * @generated from field: bool secret_available = 3;
-   */
   secretAvailable?: boolean;
 };
 
@@ -1308,28 +1002,9 @@ export type RotateKeyRequest = Message<"svc.iam.v1.RotateKeyRequest"> & {
  * @generated from message svc.iam.v1.RotateKeyRequest
  */
 export type RotateKeyRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * How long the old key still works: 0 to 86,400.
-   *
-   * @generated from field: int32 overlap_seconds = 3;
-   */
   overlapSeconds?: number;
-
-  /**
-   * Lifetime of the successor; 0 = 90 days.
-   *
-   * @generated from field: int32 lifetime_seconds = 4;
-   */
   lifetimeSeconds?: number;
 };
 
@@ -1366,21 +1041,8 @@ export type RotateKeyResponse = Message<"svc.iam.v1.RotateKeyResponse"> & {
  * @generated from message svc.iam.v1.RotateKeyResponse
  */
 export type RotateKeyResponseJson = {
-  /**
-   * The successor of the rotated key.
-   *
-   * @generated from field: svc.iam.v1.Key key = 1;
-   */
   key?: KeyJson;
-
-  /**
-   * @generated from field: string secret = 2;
-   */
   secret?: string;
-
-  /**
-   * @generated from field: bool secret_available = 3;
-   */
   secretAvailable?: boolean;
 };
 
@@ -1415,19 +1077,8 @@ export type RevokeKeyRequest = Message<"svc.iam.v1.RevokeKeyRequest"> & {
  * @generated from message svc.iam.v1.RevokeKeyRequest
  */
 export type RevokeKeyRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * @generated from field: string reason = 3;
-   */
   reason?: string;
 };
 
@@ -1472,29 +1123,9 @@ export type ListKeysRequest = Message<"svc.iam.v1.ListKeysRequest"> & {
  * @generated from message svc.iam.v1.ListKeysRequest
  */
 export type ListKeysRequestJson = {
-  /**
-   * `projects/p/serviceAccounts/s` or `projects/p/members/m`. `projects/p/serviceAccounts/-` lists
-   * the keys of every service account, in the order of their creation.
-   *
-   * @generated from field: string parent = 1;
-   */
   parent?: string;
-
-  /**
-   * @generated from field: int32 page_size = 2;
-   */
   pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 3;
-   */
   pageToken?: string;
-
-  /**
-   * true includes keys that have ended.
-   *
-   * @generated from field: bool include_ended = 4;
-   */
   includeEnded?: boolean;
 };
 
@@ -1524,14 +1155,7 @@ export type ListKeysResponse = Message<"svc.iam.v1.ListKeysResponse"> & {
  * @generated from message svc.iam.v1.ListKeysResponse
  */
 export type ListKeysResponseJson = {
-  /**
-   * @generated from field: repeated svc.iam.v1.Key keys = 1;
-   */
   keys?: KeyJson[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken?: string;
 };
 
@@ -1556,9 +1180,6 @@ export type GetKeyRequest = Message<"svc.iam.v1.GetKeyRequest"> & {
  * @generated from message svc.iam.v1.GetKeyRequest
  */
 export type GetKeyRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
 };
 
@@ -1685,107 +1306,21 @@ export type Credential = Message<"svc.iam.v1.Credential"> & {
  * @generated from message svc.iam.v1.Credential
  */
 export type CredentialJson = {
-  /**
-   * Personal and service-account keys: `.../keys/k`, as for RevokeKey. CI connections:
-   * `projects/p/ciConnections/c`, as for DisableCiConnection. Keys of collectors and agents have a
-   * name that no method accepts; the operator revokes them.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: svc.iam.v1.Credential.Kind kind = 2;
-   */
   kind?: Credential_KindJson;
-
-  /**
-   * @generated from field: string display_name = 3;
-   */
   displayName?: string;
-
-  /**
-   * @generated from field: svc.iam.v1.Credential.State state = 4;
-   */
   state?: Credential_StateJson;
-
-  /**
-   * Member, service account, collector or VM that it acts for.
-   *
-   * @generated from field: string owner_name = 5;
-   */
   ownerName?: string;
-
-  /**
-   * @generated from field: string owner_display_name = 6;
-   */
   ownerDisplayName?: string;
-
-  /**
-   * Address in the invitation of a member who has not proven any address; empty otherwise.
-   *
-   * @generated from field: string owner_unproven_email = 7;
-   */
   ownerUnprovenEmail?: string;
-
-  /**
-   * Last four characters of the secret; empty for a CI connection, which has none.
-   *
-   * @generated from field: string last4 = 8;
-   */
   last4?: string;
-
-  /**
-   * Capabilities that it was created with.
-   *
-   * @generated from field: repeated string capabilities = 9;
-   */
   capabilities?: string[];
-
-  /**
-   * Current capabilities.
-   *
-   * @generated from field: repeated string effective_capabilities = 10;
-   */
   effectiveCapabilities?: string[];
-
-  /**
-   * @generated from field: int64 created_unix = 11;
-   */
   createdUnix?: string;
-
-  /**
-   * @generated from field: string created_by = 12;
-   */
   createdBy?: string;
-
-  /**
-   * End of its lifetime or overlap; absent = none.
-   *
-   * @generated from field: optional int64 ends_unix = 13;
-   */
   endsUnix?: string;
-
-  /**
-   * Time of the last use, up to 15 minutes late; absent = never. For a CI connection, uses of its
-   * tokens count.
-   *
-   * @generated from field: optional int64 last_used_unix = 14;
-   */
   lastUsedUnix?: string;
-
-  /**
-   * Reason for the revocation; empty = not revoked.
-   *
-   * @generated from field: string revoked_reason = 15;
-   */
   revokedReason?: string;
-
-  /**
-   * Name of the person who created it; empty = no person did, or the name is unknown.
-   *
-   * @generated from field: string created_by_display_name = 16;
-   */
   createdByDisplayName?: string;
 };
 
@@ -1953,33 +1488,10 @@ export type ListCredentialsRequest = Message<"svc.iam.v1.ListCredentialsRequest"
  * @generated from message svc.iam.v1.ListCredentialsRequest
  */
 export type ListCredentialsRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: int32 page_size = 2;
-   */
   pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 3;
-   */
   pageToken?: string;
-
-  /**
-   * Kinds to list; empty = all.
-   *
-   * @generated from field: repeated svc.iam.v1.Credential.Kind kinds = 4;
-   */
   kinds?: Credential_KindJson[];
-
-  /**
-   * true includes credentials that have ended.
-   *
-   * @generated from field: bool include_ended = 5;
-   */
   includeEnded?: boolean;
 };
 
@@ -2009,14 +1521,7 @@ export type ListCredentialsResponse = Message<"svc.iam.v1.ListCredentialsRespons
  * @generated from message svc.iam.v1.ListCredentialsResponse
  */
 export type ListCredentialsResponseJson = {
-  /**
-   * @generated from field: repeated svc.iam.v1.Credential credentials = 1;
-   */
   credentials?: CredentialJson[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken?: string;
 };
 
@@ -2068,32 +1573,9 @@ export type CiClaim = Message<"svc.iam.v1.CiClaim"> & {
  * @generated from message svc.iam.v1.CiClaim
  */
 export type CiClaimJson = {
-  /**
-   * E.g. `repository_id`.
-   *
-   * @generated from field: string claim = 1;
-   */
   claim?: string;
-
-  /**
-   * Absent = the token did not have the claim.
-   *
-   * @generated from field: optional string value = 2;
-   */
   value?: string;
-
-  /**
-   * true = an exchange must show exactly this value.
-   *
-   * @generated from field: bool bound = 3;
-   */
   bound?: boolean;
-
-  /**
-   * Why it is bound or only recorded, in a sentence.
-   *
-   * @generated from field: string why = 4;
-   */
   why?: string;
 };
 
@@ -2143,34 +1625,10 @@ export type StartCiVerificationRequest = Message<"svc.iam.v1.StartCiVerification
  * @generated from message svc.iam.v1.StartCiVerificationRequest
  */
 export type StartCiVerificationRequestJson = {
-  /**
-   * `projects/p/serviceAccounts/s`; it must be active.
-   *
-   * @generated from field: string service_account_name = 1;
-   */
   serviceAccountName?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * @generated from field: string display_name = 3;
-   */
   displayName?: string;
-
-  /**
-   * @generated from field: repeated string capabilities = 4;
-   */
   capabilities?: string[];
-
-  /**
-   * Kind of issuer: `github` (also when empty), `gitlab`, `buildkite`, `circleci`, or the name
-   * of one that the operator has configured.
-   *
-   * @generated from field: string issuer = 5;
-   */
   issuer?: string;
 };
 
@@ -2231,45 +1689,12 @@ export type StartCiVerificationResponse = Message<"svc.iam.v1.StartCiVerificatio
  * @generated from message svc.iam.v1.StartCiVerificationResponse
  */
 export type StartCiVerificationResponseJson = {
-  /**
-   * @generated from field: svc.iam.v1.CiVerification verification = 1;
-   */
   verification?: CiVerificationJson;
-
-  /**
-   * Last part of the verification's name.
-   *
-   * @generated from field: string setup_id = 2;
-   */
   setupId?: string;
-
-  /**
-   * Value of the temporary secret SVC_SETUP_CODE; only in the first response.
-   *
-   * @generated from field: string pairing_code = 3;
-   */
   pairingCode?: string;
-
-  /**
-   * @generated from field: bool secret_available = 4;
-   */
   secretAvailable?: boolean;
-
-  /**
-   * @generated from field: string audience = 5;
-   */
   audience?: string;
-
-  /**
-   * @generated from field: int64 expires_unix = 6;
-   */
   expiresUnix?: string;
-
-  /**
-   * Step to paste into the workflow; it needs only bash and curl.
-   *
-   * @generated from field: string workflow_step = 7;
-   */
   workflowStep?: string;
 };
 
@@ -2304,19 +1729,8 @@ export type SubmitCiVerificationRequest = Message<"svc.iam.v1.SubmitCiVerificati
  * @generated from message svc.iam.v1.SubmitCiVerificationRequest
  */
 export type SubmitCiVerificationRequestJson = {
-  /**
-   * @generated from field: string setup_id = 1;
-   */
   setupId?: string;
-
-  /**
-   * @generated from field: string pairing_code = 2;
-   */
   pairingCode?: string;
-
-  /**
-   * @generated from field: string assertion = 3;
-   */
   assertion?: string;
 };
 
@@ -2348,16 +1762,7 @@ export type SubmitCiVerificationResponse = Message<"svc.iam.v1.SubmitCiVerificat
  * @generated from message svc.iam.v1.SubmitCiVerificationResponse
  */
 export type SubmitCiVerificationResponseJson = {
-  /**
-   * The observed claims, for the job's log. They grant nothing.
-   *
-   * @generated from field: repeated svc.iam.v1.CiClaim claims = 1;
-   */
   claims?: CiClaimJson[];
-
-  /**
-   * @generated from field: string claims_digest = 2;
-   */
   claimsDigest?: string;
 };
 
@@ -2400,23 +1805,8 @@ export type CiRefusedProof = Message<"svc.iam.v1.CiRefusedProof"> & {
  * @generated from message svc.iam.v1.CiRefusedProof
  */
 export type CiRefusedProofJson = {
-  /**
-   * E.g. `PULL_REQUEST`, or `BAD_ASSERTION WRONG_AUDIENCE`.
-   *
-   * @generated from field: string code = 1;
-   */
   code?: string;
-
-  /**
-   * @generated from field: int64 refused_unix = 2;
-   */
   refusedUnix?: string;
-
-  /**
-   * Names of the claims that caused the refusal.
-   *
-   * @generated from field: repeated string claims = 3;
-   */
   claims?: string[];
 };
 
@@ -2563,131 +1953,26 @@ export type CiVerification = Message<"svc.iam.v1.CiVerification"> & {
  * @generated from message svc.iam.v1.CiVerification
  */
 export type CiVerificationJson = {
-  /**
-   * `projects/p/ciVerifications/v`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string display_name = 2;
-   */
   displayName?: string;
-
-  /**
-   * @generated from field: svc.iam.v1.CiVerification.State state = 3;
-   */
   state?: CiVerification_StateJson;
-
-  /**
-   * @generated from field: string service_account_name = 4;
-   */
   serviceAccountName?: string;
-
-  /**
-   * @generated from field: repeated string capabilities = 5;
-   */
   capabilities?: string[];
-
-  /**
-   * @generated from field: string issuer = 6;
-   */
   issuer?: string;
-
-  /**
-   * @generated from field: string audience = 7;
-   */
   audience?: string;
-
-  /**
-   * @generated from field: int64 created_unix = 8;
-   */
   createdUnix?: string;
-
-  /**
-   * @generated from field: int64 expires_unix = 9;
-   */
   expiresUnix?: string;
-
-  /**
-   * @generated from field: string created_by = 10;
-   */
   createdBy?: string;
-
-  /**
-   * @generated from field: optional int64 observed_unix = 11;
-   */
   observedUnix?: string;
-
-  /**
-   * The observed identity, claim by claim.
-   *
-   * @generated from field: repeated svc.iam.v1.CiClaim claims = 12;
-   */
   claims?: CiClaimJson[];
-
-  /**
-   * Digest to approve; empty = nothing observed yet.
-   *
-   * @generated from field: string claims_digest = 13;
-   */
   claimsDigest?: string;
-
-  /**
-   * Warnings and remarks for the reviewer.
-   *
-   * @generated from field: repeated string warnings = 14;
-   */
   warnings?: string[];
-
-  /**
-   * Name of the approved connection.
-   *
-   * @generated from field: string connection_name = 15;
-   */
   connectionName?: string;
-
-  /**
-   * Last refused proof; absent = none.
-   *
-   * @generated from field: svc.iam.v1.CiRefusedProof last_refusal = 17;
-   */
   lastRefusal?: CiRefusedProofJson;
-
-  /**
-   * URL of the issuer when the verification was started: `iss` of its tokens.
-   *
-   * @generated from field: string issuer_url = 18;
-   */
   issuerUrl?: string;
-
-  /**
-   * Number of wrong pairing codes; those of the last minute may be missing. Five from one source
-   * lock out only that source, for ten minutes.
-   *
-   * @generated from field: int32 wrong_codes = 19;
-   */
   wrongCodes?: number;
-
-  /**
-   * Step to paste into the workflow, as in the response of StartCiVerification. Only in
-   * GetCiVerification, while a proof is awaited; empty otherwise.
-   *
-   * @generated from field: string workflow_step = 20;
-   */
   workflowStep?: string;
-
-  /**
-   * Name of the person who created it; empty = no person did, or the name is unknown.
-   *
-   * @generated from field: string created_by_display_name = 21;
-   */
   createdByDisplayName?: string;
-
-  /**
-   * @generated from field: string service_account_display_name = 22;
-   */
   serviceAccountDisplayName?: string;
 };
 
@@ -2763,9 +2048,6 @@ export type GetCiVerificationRequest = Message<"svc.iam.v1.GetCiVerificationRequ
  * @generated from message svc.iam.v1.GetCiVerificationRequest
  */
 export type GetCiVerificationRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
 };
 
@@ -2800,19 +2082,8 @@ export type ListCiVerificationsRequest = Message<"svc.iam.v1.ListCiVerifications
  * @generated from message svc.iam.v1.ListCiVerificationsRequest
  */
 export type ListCiVerificationsRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: int32 page_size = 2;
-   */
   pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 3;
-   */
   pageToken?: string;
 };
 
@@ -2842,14 +2113,7 @@ export type ListCiVerificationsResponse = Message<"svc.iam.v1.ListCiVerification
  * @generated from message svc.iam.v1.ListCiVerificationsResponse
  */
 export type ListCiVerificationsResponseJson = {
-  /**
-   * @generated from field: repeated svc.iam.v1.CiVerification verifications = 1;
-   */
   verifications?: CiVerificationJson[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken?: string;
 };
 
@@ -2896,31 +2160,10 @@ export type ApproveCiVerificationRequest = Message<"svc.iam.v1.ApproveCiVerifica
  * @generated from message svc.iam.v1.ApproveCiVerificationRequest
  */
 export type ApproveCiVerificationRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * @generated from field: string display_name = 3;
-   */
   displayName?: string;
-
-  /**
-   * A subset of the verification's capabilities.
-   *
-   * @generated from field: repeated string capabilities = 4;
-   */
   capabilities?: string[];
-
-  /**
-   * @generated from field: string claims_digest = 5;
-   */
   claimsDigest?: string;
 };
 
@@ -2955,19 +2198,8 @@ export type RejectCiVerificationRequest = Message<"svc.iam.v1.RejectCiVerificati
  * @generated from message svc.iam.v1.RejectCiVerificationRequest
  */
 export type RejectCiVerificationRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * @generated from field: string reason = 3;
-   */
   reason?: string;
 };
 
@@ -3114,127 +2346,26 @@ export type CiConnection = Message<"svc.iam.v1.CiConnection"> & {
  * @generated from message svc.iam.v1.CiConnection
  */
 export type CiConnectionJson = {
-  /**
-   * `projects/p/ciConnections/c`: the trust name.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string display_name = 2;
-   */
   displayName?: string;
-
-  /**
-   * @generated from field: svc.iam.v1.CiConnection.State state = 3;
-   */
   state?: CiConnection_StateJson;
-
-  /**
-   * @generated from field: string service_account_name = 4;
-   */
   serviceAccountName?: string;
-
-  /**
-   * @generated from field: repeated string capabilities = 5;
-   */
   capabilities?: string[];
-
-  /**
-   * Current capabilities of its tokens: the intersection with its service account's grants.
-   *
-   * @generated from field: repeated string effective_capabilities = 6;
-   */
   effectiveCapabilities?: string[];
-
-  /**
-   * @generated from field: string issuer = 7;
-   */
   issuer?: string;
-
-  /**
-   * @generated from field: string audience = 8;
-   */
   audience?: string;
-
-  /**
-   * The bound claims.
-   *
-   * @generated from field: repeated svc.iam.v1.CiClaim claims = 9;
-   */
   claims?: CiClaimJson[];
-
-  /**
-   * @generated from field: int64 created_unix = 10;
-   */
   createdUnix?: string;
-
-  /**
-   * @generated from field: int64 updated_unix = 11;
-   */
   updatedUnix?: string;
-
-  /**
-   * @generated from field: string created_by = 12;
-   */
   createdBy?: string;
-
-  /**
-   * Incremented by every change that invalidates earlier tokens.
-   *
-   * @generated from field: int64 token_epoch = 13;
-   */
   tokenEpoch?: string;
-
-  /**
-   * @generated from field: optional int64 last_exchange_unix = 14;
-   */
   lastExchangeUnix?: string;
-
-  /**
-   * @generated from field: string verification_name = 15;
-   */
   verificationName?: string;
-
-  /**
-   * URL of the issuer when the connection was verified. Jobs of other issuers are refused.
-   *
-   * @generated from field: string issuer_url = 16;
-   */
   issuerUrl?: string;
-
-  /**
-   * Refused exchanges, newest first, at most 10; one per minute is kept. Only in GetCiConnection.
-   *
-   * @generated from field: repeated svc.iam.v1.CiRefusedExchange recent_refusals = 17;
-   */
   recentRefusals?: CiRefusedExchangeJson[];
-
-  /**
-   * Time of the newest recorded refusal; absent = none.
-   *
-   * @generated from field: optional int64 last_refusal_unix = 18;
-   */
   lastRefusalUnix?: string;
-
-  /**
-   * Reason given when it was disabled; empty = not disabled.
-   *
-   * @generated from field: string disabled_reason = 19;
-   */
   disabledReason?: string;
-
-  /**
-   * Name of the person who created it; empty = no person did, or the name is unknown.
-   *
-   * @generated from field: string created_by_display_name = 20;
-   */
   createdByDisplayName?: string;
-
-  /**
-   * @generated from field: string service_account_display_name = 21;
-   */
   serviceAccountDisplayName?: string;
 };
 
@@ -3314,6 +2445,14 @@ export type CiRefusedExchange = Message<"svc.iam.v1.CiRefusedExchange"> & {
    * @generated from field: repeated svc.iam.v1.CiRefusedExchange.Claim claims = 4;
    */
   claims: CiRefusedExchange_Claim[];
+
+  /**
+   * Numbers of the refused runs on their platform, such as `run_id`; at most 5. Runs whose token
+   * could not be verified have none.
+   *
+   * @generated from field: repeated string runs = 5;
+   */
+  runs: string[];
 };
 
 /**
@@ -3323,27 +2462,11 @@ export type CiRefusedExchange = Message<"svc.iam.v1.CiRefusedExchange"> & {
  * @generated from message svc.iam.v1.CiRefusedExchange
  */
 export type CiRefusedExchangeJson = {
-  /**
-   * @generated from field: int64 refused_unix = 1;
-   */
   refusedUnix?: string;
-
-  /**
-   * Correlation id, as in the log of the refused job.
-   *
-   * @generated from field: string correlation_id = 2;
-   */
   correlationId?: string;
-
-  /**
-   * @generated from field: repeated svc.iam.v1.CiRefusedExchange.Cause causes = 3;
-   */
   causes?: CiRefusedExchange_CauseJson[];
-
-  /**
-   * @generated from field: repeated svc.iam.v1.CiRefusedExchange.Claim claims = 4;
-   */
   claims?: CiRefusedExchange_ClaimJson[];
+  runs?: string[];
 };
 
 /**
@@ -3374,16 +2497,7 @@ export type CiRefusedExchange_Cause = Message<"svc.iam.v1.CiRefusedExchange.Caus
  * @generated from message svc.iam.v1.CiRefusedExchange.Cause
  */
 export type CiRefusedExchange_CauseJson = {
-  /**
-   * E.g. `IDENTITY_MISMATCH`, or `BAD_ASSERTION WRONG_AUDIENCE`.
-   *
-   * @generated from field: string code = 1;
-   */
   code?: string;
-
-  /**
-   * @generated from field: int32 refusals = 2;
-   */
   refusals?: number;
 };
 
@@ -3419,16 +2533,7 @@ export type CiRefusedExchange_Claim = Message<"svc.iam.v1.CiRefusedExchange.Clai
  * @generated from message svc.iam.v1.CiRefusedExchange.Claim
  */
 export type CiRefusedExchange_ClaimJson = {
-  /**
-   * @generated from field: string claim = 1;
-   */
   claim?: string;
-
-  /**
-   * Unspecified: the record does not say which.
-   *
-   * @generated from field: svc.iam.v1.CiRefusedExchange.Claim.Difference difference = 2;
-   */
   difference?: CiRefusedExchange_Claim_DifferenceJson;
 };
 
@@ -3503,19 +2608,8 @@ export type ListCiConnectionsRequest = Message<"svc.iam.v1.ListCiConnectionsRequ
  * @generated from message svc.iam.v1.ListCiConnectionsRequest
  */
 export type ListCiConnectionsRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: int32 page_size = 2;
-   */
   pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 3;
-   */
   pageToken?: string;
 };
 
@@ -3545,14 +2639,7 @@ export type ListCiConnectionsResponse = Message<"svc.iam.v1.ListCiConnectionsRes
  * @generated from message svc.iam.v1.ListCiConnectionsResponse
  */
 export type ListCiConnectionsResponseJson = {
-  /**
-   * @generated from field: repeated svc.iam.v1.CiConnection connections = 1;
-   */
   connections?: CiConnectionJson[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken?: string;
 };
 
@@ -3577,9 +2664,6 @@ export type GetCiConnectionRequest = Message<"svc.iam.v1.GetCiConnectionRequest"
  * @generated from message svc.iam.v1.GetCiConnectionRequest
  */
 export type GetCiConnectionRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
 };
 
@@ -3623,28 +2707,9 @@ export type UpdateCiConnectionRequest = Message<"svc.iam.v1.UpdateCiConnectionRe
  * @generated from message svc.iam.v1.UpdateCiConnectionRequest
  */
 export type UpdateCiConnectionRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * Absent = unchanged.
-   *
-   * @generated from field: optional string display_name = 3;
-   */
   displayName?: string;
-
-  /**
-   * Absent = unchanged.
-   *
-   * @generated from field: svc.iam.v1.CapabilityList capabilities = 4;
-   */
   capabilities?: CapabilityListJson;
 };
 
@@ -3679,19 +2744,8 @@ export type DisableCiConnectionRequest = Message<"svc.iam.v1.DisableCiConnection
  * @generated from message svc.iam.v1.DisableCiConnectionRequest
  */
 export type DisableCiConnectionRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * @generated from field: string reason = 3;
-   */
   reason?: string;
 };
 
@@ -3721,14 +2775,7 @@ export type EnableCiConnectionRequest = Message<"svc.iam.v1.EnableCiConnectionRe
  * @generated from message svc.iam.v1.EnableCiConnectionRequest
  */
 export type EnableCiConnectionRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
 };
 
@@ -3758,14 +2805,7 @@ export type DeleteCiConnectionRequest = Message<"svc.iam.v1.DeleteCiConnectionRe
  * @generated from message svc.iam.v1.DeleteCiConnectionRequest
  */
 export type DeleteCiConnectionRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
 };
 
@@ -3816,16 +2856,7 @@ export type EnrolAgentRequest = Message<"svc.iam.v1.EnrolAgentRequest"> & {
  * @generated from message svc.iam.v1.EnrolAgentRequest
  */
 export type EnrolAgentRequestJson = {
-  /**
-   * @generated from field: string enrolment_token = 1;
-   */
   enrolmentToken?: string;
-
-  /**
-   * Description of the guest for display: image and kernel.
-   *
-   * @generated from field: string system = 2;
-   */
   system?: string;
 };
 
@@ -3867,26 +2898,9 @@ export type EnrolAgentResponse = Message<"svc.iam.v1.EnrolAgentResponse"> & {
  * @generated from message svc.iam.v1.EnrolAgentResponse
  */
 export type EnrolAgentResponseJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: string vm_name = 2;
-   */
   vmName?: string;
-
-  /**
-   * Key that writes this VM's expanded samples and nothing else.
-   *
-   * @generated from field: string key = 3;
-   */
   key?: string;
-
-  /**
-   * @generated from field: int64 expires_unix = 4;
-   */
   expiresUnix?: string;
 };
 

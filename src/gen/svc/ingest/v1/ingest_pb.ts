@@ -45,25 +45,8 @@ export type RetireVmsRequest = Message<"svc.ingest.v1.RetireVmsRequest"> & {
  * @generated from message svc.ingest.v1.RetireVmsRequest
  */
 export type RetireVmsRequestJson = {
-  /**
-   * `projects/p`.
-   *
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * A UUID. A repeated request with the same id gets the same response.
-   *
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * Full VM resource names, or ids alone; 1 to 200.
-   *
-   * @generated from field: repeated string vm_names = 3;
-   */
   vmNames?: string[];
 };
 
@@ -95,16 +78,7 @@ export type RetireVmsResponse = Message<"svc.ingest.v1.RetireVmsResponse"> & {
  * @generated from message svc.ingest.v1.RetireVmsResponse
  */
 export type RetireVmsResponseJson = {
-  /**
-   * Full names of the VMs that this request retired. VMs retired earlier are in neither list.
-   *
-   * @generated from field: repeated string retired_vm_names = 1;
-   */
   retiredVmNames?: string[];
-
-  /**
-   * @generated from field: repeated svc.ingest.v1.RefusedVm refused = 2;
-   */
   refused?: RefusedVmJson[];
 };
 
@@ -139,19 +113,7 @@ export type RefusedVm = Message<"svc.ingest.v1.RefusedVm"> & {
  * @generated from message svc.ingest.v1.RefusedVm
  */
 export type RefusedVmJson = {
-  /**
-   * As in the request.
-   *
-   * @generated from field: string vm_name = 1;
-   */
   vmName?: string;
-
-  /**
-   * `UNKNOWN_VM` (never reported in this project), `OTHER_DATACENTER`,
-   * `OTHER_SOURCE` (another collector reports it).
-   *
-   * @generated from field: string reason = 2;
-   */
   reason?: string;
 };
 
@@ -191,24 +153,8 @@ export type WriteSamplesRequest = Message<"svc.ingest.v1.WriteSamplesRequest"> &
  * @generated from message svc.ingest.v1.WriteSamplesRequest
  */
 export type WriteSamplesRequestJson = {
-  /**
-   * `projects/p`.
-   *
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * The sender's id for this batch. A batch that is sent again gets the same response. Empty =
-   * none.
-   *
-   * @generated from field: string batch_id = 2;
-   */
   batchId?: string;
-
-  /**
-   * @generated from field: repeated svc.ingest.v1.Row rows = 3;
-   */
   rows?: RowJson[];
 };
 
@@ -298,70 +244,15 @@ export type Row = Message<"svc.ingest.v1.Row"> & {
  * @generated from message svc.ingest.v1.Row
  */
 export type RowJson = {
-  /**
-   * Full VM resource name, or the id alone. The first row of an unknown VM registers it. Rows of a
-   * VM in another data center, or from the agent of another VM, are refused.
-   *
-   * @generated from field: string vm_name = 1;
-   */
   vmName?: string;
-
-  /**
-   * Observation time, Unix milliseconds.
-   *
-   * @generated from field: int64 observed_unix_ms = 2;
-   */
   observedUnixMs?: string;
-
-  /**
-   * Changes with each boot; empty = unknown.
-   *
-   * @generated from field: string boot_id = 3;
-   */
   bootId?: string;
-
-  /**
-   * The source's number of rows since its boot.
-   *
-   * @generated from field: int64 sequence = 4;
-   */
   sequence?: string;
-
-  /**
-   * Absent = not observed.
-   *
-   * @generated from field: optional int32 vcpus = 5;
-   */
   vcpus?: number;
-
-  /**
-   * @generated from field: svc.ingest.v1.Row.State state = 6;
-   */
   state?: Row_StateJson;
-
-  /**
-   * @generated from field: string state_reason = 7;
-   */
   stateReason?: string;
-
-  /**
-   * @generated from field: repeated svc.ingest.v1.Value values = 8;
-   */
   values?: ValueJson[];
-
-  /**
-   * Display name; empty = unknown.
-   *
-   * @generated from field: string display_name = 9;
-   */
   displayName?: string;
-
-  /**
-   * Readings that the source observed but left out, because they cannot be stored. The service
-   * counts them and reports them to the project and the operator.
-   *
-   * @generated from field: repeated svc.ingest.v1.LeftOut left_out = 10;
-   */
   leftOut?: LeftOutJson[];
 };
 
@@ -455,25 +346,8 @@ export type LeftOut = Message<"svc.ingest.v1.LeftOut"> & {
  * @generated from message svc.ingest.v1.LeftOut
  */
 export type LeftOutJson = {
-  /**
-   * The series, or the field of the row that was cut or left out.
-   *
-   * @generated from field: string series = 1;
-   */
   series?: string;
-
-  /**
-   * As in `Rejected`.
-   *
-   * @generated from field: string reason = 2;
-   */
   reason?: string;
-
-  /**
-   * What is wrong, in a sentence.
-   *
-   * @generated from field: string message = 3;
-   */
   message?: string;
 };
 
@@ -513,24 +387,8 @@ export type Value = Message<"svc.ingest.v1.Value"> & {
  * @generated from message svc.ingest.v1.Value
  */
 export type ValueJson = {
-  /**
-   * Series name, e.g. `svc_vm_cpu_seconds_total`.
-   *
-   * @generated from field: string series = 1;
-   */
   series?: string;
-
-  /**
-   * @generated from field: map<string, string> labels = 2;
-   */
   labels?: { [key: string]: string };
-
-  /**
-   * Required: absent is not 0. A client that does not declare schema version 2 (header
-   * `svc-schema-version`) may leave out a zero.
-   *
-   * @generated from field: optional double value = 3;
-   */
   value?: number | "NaN" | "Infinity" | "-Infinity";
 };
 
@@ -578,32 +436,9 @@ export type WriteSamplesResponse = Message<"svc.ingest.v1.WriteSamplesResponse">
  * @generated from message svc.ingest.v1.WriteSamplesResponse
  */
 export type WriteSamplesResponseJson = {
-  /**
-   * Number of stored samples.
-   *
-   * @generated from field: int64 accepted = 1;
-   */
   accepted?: string;
-
-  /**
-   * Number of rows whose observation time was received before.
-   *
-   * @generated from field: int64 duplicates = 2;
-   */
   duplicates?: string;
-
-  /**
-   * At most 5,000.
-   *
-   * @generated from field: repeated svc.ingest.v1.Rejected rejected = 3;
-   */
   rejected?: RejectedJson[];
-
-  /**
-   * Number of rejections that are not in `rejected`, because there are too many.
-   *
-   * @generated from field: int64 rejected_not_listed = 4;
-   */
   rejectedNotListed?: string;
 };
 
@@ -667,48 +502,11 @@ export type Rejected = Message<"svc.ingest.v1.Rejected"> & {
  * @generated from message svc.ingest.v1.Rejected
  */
 export type RejectedJson = {
-  /**
-   * Index of the row in the request.
-   *
-   * @generated from field: int32 row = 1;
-   */
   row?: number;
-
-  /**
-   * The refused series, or a field of the row that was refused: `vcpus`, `state`, `displayName`,
-   * `bootId`, `stateReason`. Empty = the whole row.
-   *
-   * @generated from field: string series = 2;
-   */
   series?: string;
-
-  /**
-   * A stable code, such as `NOT_FINITE`; docs/write-samples.md lists them all.
-   *
-   * @generated from field: string reason = 3;
-   */
   reason?: string;
-
-  /**
-   * Path of the refused part in the request: `rows[3]`, `rows[3].displayName`,
-   * `rows[3].values[0].labels`.
-   *
-   * @generated from field: string field = 4;
-   */
   field?: string;
-
-  /**
-   * What is wrong and what to do, in a sentence or two.
-   *
-   * @generated from field: string message = 5;
-   */
   message?: string;
-
-  /**
-   * true: nothing of the row is stored.
-   *
-   * @generated from field: bool row_refused = 6;
-   */
   rowRefused?: boolean;
 };
 

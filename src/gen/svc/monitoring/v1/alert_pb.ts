@@ -24,7 +24,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/alert.proto.
  */
 export const file_svc_monitoring_v1_alert: GenFile = /*@__PURE__*/
-  fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEirgIKF1ByZXZpZXdBbGVydFJ1bGVSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIuCgRzcGVjGAIgASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlYxIXCg9oaXN0b3J5X3NlY29uZHMYAyABKAUSFQoNdHJhY2Vfdm1fbmFtZRgEIAEoCRJRCgx0cmFjZV9sYWJlbHMYBSADKAsyOy5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVxdWVzdC5UcmFjZUxhYmVsc0VudHJ5EhYKDndpdGhfaW5zdGFuY2VzGAYgASgIGjIKEFRyYWNlTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLOCQoYUHJldmlld0FsZXJ0UnVsZVJlc3BvbnNlEk0KDHF1ZXJ5X3N0YXR1cxgBIAEoDjI3LnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5RdWVyeVN0YXR1cxJCCg5oaXN0b3J5X3N0YXR1cxgCIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdlZEhpc3RvcnkuU3RhdHVzEhkKEWV2YWx1YXRlZF9zYW1wbGVzGAMgASgDEhgKEGV4cGVjdGVkX3NhbXBsZXMYBCABKAMSTAoQd291bGRfaGF2ZV9maXJlZBgFIAMoCzIyLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5GaXJpbmcSEQoJdHJ1bmNhdGVkGAYgASgIEj4KBXRyYWNlGAcgASgLMi8uc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXNwb25zZRJHCglpbnN0YW5jZXMYCCADKAsyNC5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UuSW5zdGFuY2USGQoRaW5zdGFuY2VzX29taXR0ZWQYCSABKAMSEwoLdW5rbm93bl92bXMYCiABKAMSGAoQdW5rbm93bl92bV9uYW1lcxgLIAMoCRIVCg1zdGFydF91bml4X21zGAwgASgDEhMKC2VuZF91bml4X21zGA0gASgDEiAKGHVua25vd25fdm1fZGlzcGxheV9uYW1lcxgOIAMoCRrpAQoGRmlyaW5nEg8KB3ZtX25hbWUYASABKAkSTgoGbGFiZWxzGAIgAygLMj4uc3ZjLm1vbml0b3JpbmcudjEuUHJldmlld0FsZXJ0UnVsZVJlc3BvbnNlLkZpcmluZy5MYWJlbHNFbnRyeRISCgpzdGFydF91bml4GAMgASgDEhUKCGVuZF91bml4GAQgASgDSACIAQESFwoPdm1fZGlzcGxheV9uYW1lGAUgASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCwoJX2VuZF91bml4Gq0CCghJbnN0YW5jZRIPCgd2bV9uYW1lGAEgASgJElAKBmxhYmVscxgCIAMoCzJALnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5JbnN0YW5jZS5MYWJlbHNFbnRyeRIPCgdmaXJpbmdzGAMgASgFEkkKCHNlZ21lbnRzGAQgAygLMjcuc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXNwb25zZS5TZWdtZW50EhoKEnNlZ21lbnRzX3RydW5jYXRlZBgFIAEoCBIXCg92bV9kaXNwbGF5X25hbWUYBiABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJMCgtRdWVyeVN0YXR1cxIcChhRVUVSWV9TVEFUVVNfVU5TUEVDSUZJRUQQABIGCgJPSxABEgsKB1BBUlRJQUwQAhIKCgZGQUlMRUQQAyJZChBQcmV2aWV3ZWRIaXN0b3J5IkUKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIMCghDT01QTEVURRABEgsKB1BBUlRJQUwQAhIICgROT05FEAMiiQEKFlJlcGxheUFsZXJ0UnVsZVJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEi4KBHNwZWMYAiABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEhcKD2hpc3Rvcnlfc2Vjb25kcxgDIAEoBRIQCgh2bV9uYW1lcxgEIAMoCSKsBgoXUmVwbGF5QWxlcnRSdWxlUmVzcG9uc2USTgoNbm90aWZpY2F0aW9ucxgBIAMoCzI3LnN2Yy5tb25pdG9yaW5nLnYxLlJlcGxheUFsZXJ0UnVsZVJlc3BvbnNlLk5vdGlmaWNhdGlvbhIRCgl0cnVuY2F0ZWQYAiABKAgSFwoPc3RhcnRfdGltZV91bml4GAMgASgDEhUKDWVuZF90aW1lX3VuaXgYBCABKAMSEAoIdm1fbmFtZXMYBSADKAkSFwoPdW5yZWFkX3ZtX25hbWVzGAYgAygJEhgKEG9ic2VydmVkX3NhbXBsZXMYByABKAMSGAoQZXhwZWN0ZWRfc2FtcGxlcxgIIAEoAxIfChd1bnJlYWRfdm1fZGlzcGxheV9uYW1lcxgJIAMoCRr9AwoMTm90aWZpY2F0aW9uEg8KB2F0X3VuaXgYASABKAMSMAoFZXZlbnQYAiABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5FdmVudBIPCgd2bV9uYW1lGAMgASgJElMKBmxhYmVscxgEIAMoCzJDLnN2Yy5tb25pdG9yaW5nLnYxLlJlcGxheUFsZXJ0UnVsZVJlc3BvbnNlLk5vdGlmaWNhdGlvbi5MYWJlbHNFbnRyeRIdChBkZXN0aW5hdGlvbl9uYW1lGAUgASgJSACIAQESMgoHb3V0Y29tZRgGIAEoDjIhLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5LlN0YXRlEg4KBnJlYXNvbhgHIAEoCRIRCgRib2R5GAggASgJSAGIAQESFgoJcmVjaXBpZW50GAkgASgJSAKIAQESFwoPdm1fZGlzcGxheV9uYW1lGAogASgJEiUKGGRlc3RpbmF0aW9uX2Rpc3BsYXlfbmFtZRgLIAEoCUgDiAEBGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCEwoRX2Rlc3RpbmF0aW9uX25hbWVCBwoFX2JvZHlCDAoKX3JlY2lwaWVudEIbChlfZGVzdGluYXRpb25fZGlzcGxheV9uYW1lIpYBChRTYXZlQWxlcnRSdWxlUmVxdWVzdBIuCgRzcGVjGAEgASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlYxIKCgJpZBgCIAEoCRISCgpyZXF1ZXN0X2lkGAMgASgJEhgKEGV4cGVjdGVkX3ZlcnNpb24YBCABKAkSFAoMcHJvamVjdF9uYW1lGAUgASgJIqEBChVTYXZlQWxlcnRSdWxlUmVzcG9uc2USFwoPYXBwbGllZF92ZXJzaW9uGAEgASgDEjwKC3N5bmNfc3RhdHVzGAIgASgOMicuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlLlN5bmNTdGF0dXMSDAoEbmFtZRgDIAEoCRIPCgd2ZXJzaW9uGAQgASgDEhIKCnN5bmNfZXJyb3IYBSABKAkiIwoTR2V0QWxlcnRSdWxlUmVxdWVzdBIMCgRuYW1lGAEgASgJIlQKFUxpc3RBbGVydFJ1bGVzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiXgoWTGlzdEFsZXJ0UnVsZXNSZXNwb25zZRIrCgVydWxlcxgBIAMoCzIcLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVAoWRGVsZXRlQWxlcnRSdWxlUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSGAoQZXhwZWN0ZWRfdmVyc2lvbhgDIAEoCSIZChdEZWxldGVBbGVydFJ1bGVSZXNwb25zZSL0AQoZTGlzdEFsZXJ0SW5zdGFuY2VzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJEjYKBnN0YXRlcxgFIAMoDjImLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuU3RhdGUSDwoHdm1fbmFtZRgGIAEoCRI+CgpkYXRhX3N0YXRlGAcgASgOMiouc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZS5EYXRhU3RhdGUiagoaTGlzdEFsZXJ0SW5zdGFuY2VzUmVzcG9uc2USMwoJaW5zdGFuY2VzGAEgAygLMiAuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiwgEKF0dldEFsZXJ0SW5zdGFuY2VSZXF1ZXN0EgwKBG5hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEg8KB3ZtX25hbWUYAyABKAkSRgoGbGFiZWxzGAQgAygLMjYuc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRJbnN0YW5jZVJlcXVlc3QuTGFiZWxzRW50cnkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASL6AQobRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXF1ZXN0EgwKBG5hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEg8KB3ZtX25hbWUYAyABKAkSSgoGbGFiZWxzGAQgAygLMjouc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXF1ZXN0LkxhYmVsc0VudHJ5EhcKD3N0YXJ0X3RpbWVfdW5peBgFIAEoAxIVCg1lbmRfdGltZV91bml4GAYgASgDGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi+wUKHEV4cGxhaW5BbGVydEluc3RhbmNlUmVzcG9uc2USEQoJcnVsZV9uYW1lGAEgASgJEg8KB3ZtX25hbWUYAiABKAkSSwoGbGFiZWxzGAMgAygLMjsuc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXNwb25zZS5MYWJlbHNFbnRyeRJHCgljb25kaXRpb24YBCABKAsyNC5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluSW5jaWRlbnRSZXNwb25zZS5Db25kaXRpb24SQgoHc2FtcGxlcxgFIAMoCzIxLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlLlNhbXBsZRI8CgRnYXBzGAYgAygLMi4uc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVzcG9uc2UuR2FwEkkKCHNlZ21lbnRzGAcgAygLMjcuc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXNwb25zZS5TZWdtZW50EjMKBHBhdGgYCCADKAsyJS5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlLlN0ZXASGQoRcnVsZV9kaXNwbGF5X25hbWUYCSABKAkSFwoPdm1fZGlzcGxheV9uYW1lGAogASgJGrsBCgdTZWdtZW50EjUKBXN0YXRlGAEgASgOMiYuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZS5TdGF0ZRI+CgpkYXRhX3N0YXRlGAIgASgOMiouc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZS5EYXRhU3RhdGUSFQoNc3RhcnRfdW5peF9tcxgDIAEoAxITCgtlbmRfdW5peF9tcxgEIAEoAxINCgVjYXVzZRgFIAEoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjUKHUxpc3RBbGVydFJ1bGVUZW1wbGF0ZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCSJZCh5MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVzcG9uc2USNwoJdGVtcGxhdGVzGAEgAygLMiQuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlVGVtcGxhdGUibQoRQWxlcnRSdWxlVGVtcGxhdGUSEwoLdGVtcGxhdGVfaWQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSLgoEc3BlYxgDIAEoCzIgLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVNwZWMiUQoSTGlzdE5vdGljZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJaChNMaXN0Tm90aWNlc1Jlc3BvbnNlEioKB25vdGljZXMYASADKAsyGS5zdmMubW9uaXRvcmluZy52MS5Ob3RpY2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIsMCCgZOb3RpY2USDAoEbmFtZRgBIAEoCRIsCgRraW5kGAIgASgOMh4uc3ZjLm1vbml0b3JpbmcudjEuTm90aWNlLktpbmQSFAoMc3ViamVjdF9uYW1lGAMgASgJEgwKBHRleHQYBCABKAkSEwoLcmFpc2VkX3VuaXgYBSABKAMSFwoKZW5kZWRfdW5peBgGIAEoA0gAiAEBIpsBCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABISCg5JTlNUQU5DRV9MSU1JVBABEhYKEkRFU1RJTkFUSU9OX1BBVVNFRBACEhUKEVJFQ0lQSUVOVF9CT1VOQ0VEEAMSEgoOQUNDRVNTX0NIQU5HRUQQBBIUChBSRUFESU5HU19SRUZVU0VEEAUSEAoMVk1fQ09OVEVTVEVEEAZCDQoLX2VuZGVkX3VuaXgiMQoZR2V0UHJvamVjdE92ZXJ2aWV3UmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAki9AgKD1Byb2plY3RPdmVydmlldxIUCgxjb3VudGVkX3VuaXgYASABKAMSOAoDdm1zGAIgASgLMisuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LlZNQ291bnRzEkUKCXRlbGVtZXRyeRgDIAEoCzIyLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlldy5UZWxlbWV0cnlDb3VudHMSRAoJaW5jaWRlbnRzGAQgASgLMjEuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LkluY2lkZW50Q291bnRzEjwKBXJ1bGVzGAUgASgLMi0uc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LlJ1bGVDb3VudHMSRQoKZGVsaXZlcmllcxgGIAEoCzIxLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlldy5EZWxpdmVyeUNvdW50cxIvCgZsaW1pdHMYByADKAsyHy5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0TGltaXQSQgoLZGF0YWNlbnRlcnMYCCADKAsyLS5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuRGF0YWNlbnRlchorCghWTUNvdW50cxINCgV0b3RhbBgBIAEoAxIQCghleHBhbmRlZBgCIAEoAxpMCg9UZWxlbWV0cnlDb3VudHMSDAoEbGl2ZRgBIAEoAxINCgVzdGFsZRgCIAEoAxINCgVuZXZlchgDIAEoAxINCgVlcnJvchgEIAEoAxqLAQoOSW5jaWRlbnRDb3VudHMSDgoGZmlyaW5nGAEgASgDEhEKCWF0dGVudGlvbhgCIAEoAxIUCgxhY2tub3dsZWRnZWQYAyABKAMSDwoHc25vb3plZBgEIAEoAxIQCghjcml0aWNhbBgFIAEoAxIPCgd3YXJuaW5nGAYgASgDEgwKBGluZm8YByABKAMaTgoKUnVsZUNvdW50cxIPCgdhcHBsaWVkGAEgASgDEg8KB3BlbmRpbmcYAiABKAMSDgoGZmFpbGVkGAMgASgDEg4KBnBhdXNlZBgEIAEoAxpmCg5EZWxpdmVyeUNvdW50cxIRCgl1bmRlcl93YXkYASABKAMSDAoEc2VudBgCIAEoAxISCgpzdXBwcmVzc2VkGAMgASgDEg8KB2V4cGlyZWQYBCABKAMSDgoGZmFpbGVkGAUgASgDGsgBCgpEYXRhY2VudGVyEgwKBG5hbWUYASABKAkSQgoFc3RhdGUYAiABKA4yMy5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuRGF0YWNlbnRlci5TdGF0ZRIXCgpzaW5jZV91bml4GAMgASgDSACIAQESCwoDdm1zGAQgASgDIjMKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCAoETElWRRABEgkKBVNUQUxFEAJCDQoLX3NpbmNlX3VuaXgysR0KDEFsZXJ0U2VydmljZRJ1ChBQcmV2aWV3QWxlcnRSdWxlEiouc3ZjLm1vbml0b3JpbmcudjEuUHJldmlld0FsZXJ0UnVsZVJlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UiCIq1GAQIASABEnIKD1JlcGxheUFsZXJ0UnVsZRIpLnN2Yy5tb25pdG9yaW5nLnYxLlJlcGxheUFsZXJ0UnVsZVJlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5SZXBsYXlBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgBIAESbAoNU2F2ZUFsZXJ0UnVsZRInLnN2Yy5tb25pdG9yaW5nLnYxLlNhdmVBbGVydFJ1bGVSZXF1ZXN0Giguc3ZjLm1vbml0b3JpbmcudjEuU2F2ZUFsZXJ0UnVsZVJlc3BvbnNlIgiKtRgECAIQARJcCgxHZXRBbGVydFJ1bGUSJi5zdmMubW9uaXRvcmluZy52MS5HZXRBbGVydFJ1bGVSZXF1ZXN0Ghwuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlIgaKtRgCCAESbQoOTGlzdEFsZXJ0UnVsZXMSKC5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRSdWxlc1JlcXVlc3QaKS5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRSdWxlc1Jlc3BvbnNlIgaKtRgCCAEScgoPRGVsZXRlQWxlcnRSdWxlEikuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlQWxlcnRSdWxlUmVxdWVzdBoqLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZUFsZXJ0UnVsZVJlc3BvbnNlIgiKtRgECAIQARKFAQoWTGlzdEFsZXJ0UnVsZVRlbXBsYXRlcxIwLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydFJ1bGVUZW1wbGF0ZXNSZXF1ZXN0GjEuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZVRlbXBsYXRlc1Jlc3BvbnNlIgaKtRgCCAESeQoSTGlzdEFsZXJ0SW5zdGFuY2VzEiwuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0SW5zdGFuY2VzUmVxdWVzdBotLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydEluc3RhbmNlc1Jlc3BvbnNlIgaKtRgCCAESaAoQR2V0QWxlcnRJbnN0YW5jZRIqLnN2Yy5tb25pdG9yaW5nLnYxLkdldEFsZXJ0SW5zdGFuY2VSZXF1ZXN0GiAuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZSIGirUYAggBEn8KFEV4cGxhaW5BbGVydEluc3RhbmNlEi4uc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXF1ZXN0Gi8uc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXNwb25zZSIGirUYAggBEmoKDUxpc3RJbmNpZGVudHMSJy5zdmMubW9uaXRvcmluZy52MS5MaXN0SW5jaWRlbnRzUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RJbmNpZGVudHNSZXNwb25zZSIGirUYAggBElkKC0dldEluY2lkZW50EiUuc3ZjLm1vbml0b3JpbmcudjEuR2V0SW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQiBoq1GAIIARJwCg9FeHBsYWluSW5jaWRlbnQSKS5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluSW5jaWRlbnRSZXF1ZXN0Giouc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVzcG9uc2UiBoq1GAIIARJtChNBY2tub3dsZWRnZUluY2lkZW50Ei0uc3ZjLm1vbml0b3JpbmcudjEuQWNrbm93bGVkZ2VJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIKirUYBggGEAEYAhJjCg5Tbm9vemVJbmNpZGVudBIoLnN2Yy5tb25pdG9yaW5nLnYxLlNub296ZUluY2lkZW50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgqKtRgGCAYQARgCEmcKEFVuc25vb3plSW5jaWRlbnQSKi5zdmMubW9uaXRvcmluZy52MS5VbnNub296ZUluY2lkZW50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgqKtRgGCAYQARgCEoMBChRBY2tub3dsZWRnZUluY2lkZW50cxIuLnN2Yy5tb25pdG9yaW5nLnYxLkFja25vd2xlZGdlSW5jaWRlbnRzUmVxdWVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLkFja25vd2xlZGdlSW5jaWRlbnRzUmVzcG9uc2UiCoq1GAYIBhABGAISdAoPU25vb3plSW5jaWRlbnRzEikuc3ZjLm1vbml0b3JpbmcudjEuU25vb3plSW5jaWRlbnRzUmVxdWVzdBoqLnN2Yy5tb25pdG9yaW5nLnYxLlNub296ZUluY2lkZW50c1Jlc3BvbnNlIgqKtRgGCAYQARgCEm8KDldhdGNoSW5jaWRlbnRzEiguc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXNwb25zZSIGirUYAggBMAESeAoRQ3JlYXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVEZXN0aW5hdGlvblJlc3BvbnNlIgiKtRgECAIQARJiCg5HZXREZXN0aW5hdGlvbhIoLnN2Yy5tb25pdG9yaW5nLnYxLkdldERlc3RpbmF0aW9uUmVxdWVzdBoeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIgaKtRgCCAIScwoQTGlzdERlc3RpbmF0aW9ucxIqLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZXN0aW5hdGlvbnNSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlc3RpbmF0aW9uc1Jlc3BvbnNlIgaKtRgCCAISagoRVXBkYXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5VcGRhdGVEZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIIirUYBAgCEAESeAoRRGVsZXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5EZWxldGVEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5EZWxldGVEZXN0aW5hdGlvblJlc3BvbnNlIgiKtRgECAIQARJ6ChFWZXJpZnlEZXN0aW5hdGlvbhIrLnN2Yy5tb25pdG9yaW5nLnYxLlZlcmlmeURlc3RpbmF0aW9uUmVxdWVzdBosLnN2Yy5tb25pdG9yaW5nLnYxLlZlcmlmeURlc3RpbmF0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAISgwEKFFNlbmRUZXN0Tm90aWZpY2F0aW9uEi4uc3ZjLm1vbml0b3JpbmcudjEuU2VuZFRlc3ROb3RpZmljYXRpb25SZXF1ZXN0Gi8uc3ZjLm1vbml0b3JpbmcudjEuU2VuZFRlc3ROb3RpZmljYXRpb25SZXNwb25zZSIKirUYBggGEAEYAhJqChBQYXVzZURlc3RpbmF0aW9uEiouc3ZjLm1vbml0b3JpbmcudjEuUGF1c2VEZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIKirUYBggGEAEYAhJsChFSZXN1bWVEZXN0aW5hdGlvbhIrLnN2Yy5tb25pdG9yaW5nLnYxLlJlc3VtZURlc3RpbmF0aW9uUmVxdWVzdBoeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIgqKtRgGCAYQARgCEoABChNSb3RhdGVXZWJob29rU2VjcmV0Ei0uc3ZjLm1vbml0b3JpbmcudjEuUm90YXRlV2ViaG9va1NlY3JldFJlcXVlc3QaLi5zdmMubW9uaXRvcmluZy52MS5Sb3RhdGVXZWJob29rU2VjcmV0UmVzcG9uc2UiCoq1GAYIBhABGAISbQoOTGlzdERlbGl2ZXJpZXMSKC5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVsaXZlcmllc1JlcXVlc3QaKS5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVsaXZlcmllc1Jlc3BvbnNlIgaKtRgCCAESWQoLR2V0RGVsaXZlcnkSJS5zdmMubW9uaXRvcmluZy52MS5HZXREZWxpdmVyeVJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeSIGirUYAggBEmQKC0xpc3ROb3RpY2VzEiUuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE5vdGljZXNSZXF1ZXN0GiYuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE5vdGljZXNSZXNwb25zZSIGirUYAggBEm4KEkdldFByb2plY3RPdmVydmlldxIsLnN2Yy5tb25pdG9yaW5nLnYxLkdldFByb2plY3RPdmVydmlld1JlcXVlc3QaIi5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXciBoq1GAIIAWIGcHJvdG8z", [file_svc_monitoring_v1_delivery, file_svc_monitoring_v1_destination, file_svc_monitoring_v1_incident, file_svc_monitoring_v1_monitoring, file_svc_monitoring_v1_rule, file_svc_options_v1_policy]);
+  fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEirgIKF1ByZXZpZXdBbGVydFJ1bGVSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIuCgRzcGVjGAIgASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlYxIXCg9oaXN0b3J5X3NlY29uZHMYAyABKAUSFQoNdHJhY2Vfdm1fbmFtZRgEIAEoCRJRCgx0cmFjZV9sYWJlbHMYBSADKAsyOy5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVxdWVzdC5UcmFjZUxhYmVsc0VudHJ5EhYKDndpdGhfaW5zdGFuY2VzGAYgASgIGjIKEFRyYWNlTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLOCQoYUHJldmlld0FsZXJ0UnVsZVJlc3BvbnNlEk0KDHF1ZXJ5X3N0YXR1cxgBIAEoDjI3LnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5RdWVyeVN0YXR1cxJCCg5oaXN0b3J5X3N0YXR1cxgCIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdlZEhpc3RvcnkuU3RhdHVzEhkKEWV2YWx1YXRlZF9zYW1wbGVzGAMgASgDEhgKEGV4cGVjdGVkX3NhbXBsZXMYBCABKAMSTAoQd291bGRfaGF2ZV9maXJlZBgFIAMoCzIyLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5GaXJpbmcSEQoJdHJ1bmNhdGVkGAYgASgIEj4KBXRyYWNlGAcgASgLMi8uc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXNwb25zZRJHCglpbnN0YW5jZXMYCCADKAsyNC5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UuSW5zdGFuY2USGQoRaW5zdGFuY2VzX29taXR0ZWQYCSABKAMSEwoLdW5rbm93bl92bXMYCiABKAMSGAoQdW5rbm93bl92bV9uYW1lcxgLIAMoCRIVCg1zdGFydF91bml4X21zGAwgASgDEhMKC2VuZF91bml4X21zGA0gASgDEiAKGHVua25vd25fdm1fZGlzcGxheV9uYW1lcxgOIAMoCRrpAQoGRmlyaW5nEg8KB3ZtX25hbWUYASABKAkSTgoGbGFiZWxzGAIgAygLMj4uc3ZjLm1vbml0b3JpbmcudjEuUHJldmlld0FsZXJ0UnVsZVJlc3BvbnNlLkZpcmluZy5MYWJlbHNFbnRyeRISCgpzdGFydF91bml4GAMgASgDEhUKCGVuZF91bml4GAQgASgDSACIAQESFwoPdm1fZGlzcGxheV9uYW1lGAUgASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCwoJX2VuZF91bml4Gq0CCghJbnN0YW5jZRIPCgd2bV9uYW1lGAEgASgJElAKBmxhYmVscxgCIAMoCzJALnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5JbnN0YW5jZS5MYWJlbHNFbnRyeRIPCgdmaXJpbmdzGAMgASgFEkkKCHNlZ21lbnRzGAQgAygLMjcuc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXNwb25zZS5TZWdtZW50EhoKEnNlZ21lbnRzX3RydW5jYXRlZBgFIAEoCBIXCg92bV9kaXNwbGF5X25hbWUYBiABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJMCgtRdWVyeVN0YXR1cxIcChhRVUVSWV9TVEFUVVNfVU5TUEVDSUZJRUQQABIGCgJPSxABEgsKB1BBUlRJQUwQAhIKCgZGQUlMRUQQAyJZChBQcmV2aWV3ZWRIaXN0b3J5IkUKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIMCghDT01QTEVURRABEgsKB1BBUlRJQUwQAhIICgROT05FEAMiiQEKFlJlcGxheUFsZXJ0UnVsZVJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEi4KBHNwZWMYAiABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEhcKD2hpc3Rvcnlfc2Vjb25kcxgDIAEoBRIQCgh2bV9uYW1lcxgEIAMoCSKsBgoXUmVwbGF5QWxlcnRSdWxlUmVzcG9uc2USTgoNbm90aWZpY2F0aW9ucxgBIAMoCzI3LnN2Yy5tb25pdG9yaW5nLnYxLlJlcGxheUFsZXJ0UnVsZVJlc3BvbnNlLk5vdGlmaWNhdGlvbhIRCgl0cnVuY2F0ZWQYAiABKAgSFwoPc3RhcnRfdGltZV91bml4GAMgASgDEhUKDWVuZF90aW1lX3VuaXgYBCABKAMSEAoIdm1fbmFtZXMYBSADKAkSFwoPdW5yZWFkX3ZtX25hbWVzGAYgAygJEhgKEG9ic2VydmVkX3NhbXBsZXMYByABKAMSGAoQZXhwZWN0ZWRfc2FtcGxlcxgIIAEoAxIfChd1bnJlYWRfdm1fZGlzcGxheV9uYW1lcxgJIAMoCRr9AwoMTm90aWZpY2F0aW9uEg8KB2F0X3VuaXgYASABKAMSMAoFZXZlbnQYAiABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5FdmVudBIPCgd2bV9uYW1lGAMgASgJElMKBmxhYmVscxgEIAMoCzJDLnN2Yy5tb25pdG9yaW5nLnYxLlJlcGxheUFsZXJ0UnVsZVJlc3BvbnNlLk5vdGlmaWNhdGlvbi5MYWJlbHNFbnRyeRIdChBkZXN0aW5hdGlvbl9uYW1lGAUgASgJSACIAQESMgoHb3V0Y29tZRgGIAEoDjIhLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5LlN0YXRlEg4KBnJlYXNvbhgHIAEoCRIRCgRib2R5GAggASgJSAGIAQESFgoJcmVjaXBpZW50GAkgASgJSAKIAQESFwoPdm1fZGlzcGxheV9uYW1lGAogASgJEiUKGGRlc3RpbmF0aW9uX2Rpc3BsYXlfbmFtZRgLIAEoCUgDiAEBGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCEwoRX2Rlc3RpbmF0aW9uX25hbWVCBwoFX2JvZHlCDAoKX3JlY2lwaWVudEIbChlfZGVzdGluYXRpb25fZGlzcGxheV9uYW1lIpYBChRTYXZlQWxlcnRSdWxlUmVxdWVzdBIuCgRzcGVjGAEgASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlYxIKCgJpZBgCIAEoCRISCgpyZXF1ZXN0X2lkGAMgASgJEhgKEGV4cGVjdGVkX3ZlcnNpb24YBCABKAkSFAoMcHJvamVjdF9uYW1lGAUgASgJIqEBChVTYXZlQWxlcnRSdWxlUmVzcG9uc2USFwoPYXBwbGllZF92ZXJzaW9uGAEgASgDEjwKC3N5bmNfc3RhdHVzGAIgASgOMicuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlLlN5bmNTdGF0dXMSDAoEbmFtZRgDIAEoCRIPCgd2ZXJzaW9uGAQgASgDEhIKCnN5bmNfZXJyb3IYBSABKAkiIwoTR2V0QWxlcnRSdWxlUmVxdWVzdBIMCgRuYW1lGAEgASgJIlQKFUxpc3RBbGVydFJ1bGVzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiXgoWTGlzdEFsZXJ0UnVsZXNSZXNwb25zZRIrCgVydWxlcxgBIAMoCzIcLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVAoWRGVsZXRlQWxlcnRSdWxlUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSGAoQZXhwZWN0ZWRfdmVyc2lvbhgDIAEoCSIZChdEZWxldGVBbGVydFJ1bGVSZXNwb25zZSL0AQoZTGlzdEFsZXJ0SW5zdGFuY2VzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJEjYKBnN0YXRlcxgFIAMoDjImLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuU3RhdGUSDwoHdm1fbmFtZRgGIAEoCRI+CgpkYXRhX3N0YXRlGAcgASgOMiouc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZS5EYXRhU3RhdGUiagoaTGlzdEFsZXJ0SW5zdGFuY2VzUmVzcG9uc2USMwoJaW5zdGFuY2VzGAEgAygLMiAuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiwgEKF0dldEFsZXJ0SW5zdGFuY2VSZXF1ZXN0EgwKBG5hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEg8KB3ZtX25hbWUYAyABKAkSRgoGbGFiZWxzGAQgAygLMjYuc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRJbnN0YW5jZVJlcXVlc3QuTGFiZWxzRW50cnkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASL6AQobRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXF1ZXN0EgwKBG5hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEg8KB3ZtX25hbWUYAyABKAkSSgoGbGFiZWxzGAQgAygLMjouc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXF1ZXN0LkxhYmVsc0VudHJ5EhcKD3N0YXJ0X3RpbWVfdW5peBgFIAEoAxIVCg1lbmRfdGltZV91bml4GAYgASgDGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi+wUKHEV4cGxhaW5BbGVydEluc3RhbmNlUmVzcG9uc2USEQoJcnVsZV9uYW1lGAEgASgJEg8KB3ZtX25hbWUYAiABKAkSSwoGbGFiZWxzGAMgAygLMjsuc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXNwb25zZS5MYWJlbHNFbnRyeRJHCgljb25kaXRpb24YBCABKAsyNC5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluSW5jaWRlbnRSZXNwb25zZS5Db25kaXRpb24SQgoHc2FtcGxlcxgFIAMoCzIxLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlLlNhbXBsZRI8CgRnYXBzGAYgAygLMi4uc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVzcG9uc2UuR2FwEkkKCHNlZ21lbnRzGAcgAygLMjcuc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXNwb25zZS5TZWdtZW50EjMKBHBhdGgYCCADKAsyJS5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlLlN0ZXASGQoRcnVsZV9kaXNwbGF5X25hbWUYCSABKAkSFwoPdm1fZGlzcGxheV9uYW1lGAogASgJGrsBCgdTZWdtZW50EjUKBXN0YXRlGAEgASgOMiYuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZS5TdGF0ZRI+CgpkYXRhX3N0YXRlGAIgASgOMiouc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZS5EYXRhU3RhdGUSFQoNc3RhcnRfdW5peF9tcxgDIAEoAxITCgtlbmRfdW5peF9tcxgEIAEoAxINCgVjYXVzZRgFIAEoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjUKHUxpc3RBbGVydFJ1bGVUZW1wbGF0ZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCSJZCh5MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVzcG9uc2USNwoJdGVtcGxhdGVzGAEgAygLMiQuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlVGVtcGxhdGUibQoRQWxlcnRSdWxlVGVtcGxhdGUSEwoLdGVtcGxhdGVfaWQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSLgoEc3BlYxgDIAEoCzIgLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVNwZWMiUQoSTGlzdE5vdGljZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJaChNMaXN0Tm90aWNlc1Jlc3BvbnNlEioKB25vdGljZXMYASADKAsyGS5zdmMubW9uaXRvcmluZy52MS5Ob3RpY2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJItkCCgZOb3RpY2USDAoEbmFtZRgBIAEoCRIsCgRraW5kGAIgASgOMh4uc3ZjLm1vbml0b3JpbmcudjEuTm90aWNlLktpbmQSFAoMc3ViamVjdF9uYW1lGAMgASgJEgwKBHRleHQYBCABKAkSEwoLcmFpc2VkX3VuaXgYBSABKAMSFwoKZW5kZWRfdW5peBgGIAEoA0gAiAEBIrEBCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABISCg5JTlNUQU5DRV9MSU1JVBABEhYKEkRFU1RJTkFUSU9OX1BBVVNFRBACEhUKEVJFQ0lQSUVOVF9CT1VOQ0VEEAMSEgoOQUNDRVNTX0NIQU5HRUQQBBIUChBSRUFESU5HU19SRUZVU0VEEAUSEAoMVk1fQ09OVEVTVEVEEAYSFAoQTUVTU0FHRVNfUkVGVVNFRBAHQg0KC19lbmRlZF91bml4IjEKGUdldFByb2plY3RPdmVydmlld1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIvQICg9Qcm9qZWN0T3ZlcnZpZXcSFAoMY291bnRlZF91bml4GAEgASgDEjgKA3ZtcxgCIAEoCzIrLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlldy5WTUNvdW50cxJFCgl0ZWxlbWV0cnkYAyABKAsyMi5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuVGVsZW1ldHJ5Q291bnRzEkQKCWluY2lkZW50cxgEIAEoCzIxLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlldy5JbmNpZGVudENvdW50cxI8CgVydWxlcxgFIAEoCzItLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlldy5SdWxlQ291bnRzEkUKCmRlbGl2ZXJpZXMYBiABKAsyMS5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuRGVsaXZlcnlDb3VudHMSLwoGbGltaXRzGAcgAygLMh8uc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdExpbWl0EkIKC2RhdGFjZW50ZXJzGAggAygLMi0uc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LkRhdGFjZW50ZXIaKwoIVk1Db3VudHMSDQoFdG90YWwYASABKAMSEAoIZXhwYW5kZWQYAiABKAMaTAoPVGVsZW1ldHJ5Q291bnRzEgwKBGxpdmUYASABKAMSDQoFc3RhbGUYAiABKAMSDQoFbmV2ZXIYAyABKAMSDQoFZXJyb3IYBCABKAMaiwEKDkluY2lkZW50Q291bnRzEg4KBmZpcmluZxgBIAEoAxIRCglhdHRlbnRpb24YAiABKAMSFAoMYWNrbm93bGVkZ2VkGAMgASgDEg8KB3Nub296ZWQYBCABKAMSEAoIY3JpdGljYWwYBSABKAMSDwoHd2FybmluZxgGIAEoAxIMCgRpbmZvGAcgASgDGk4KClJ1bGVDb3VudHMSDwoHYXBwbGllZBgBIAEoAxIPCgdwZW5kaW5nGAIgASgDEg4KBmZhaWxlZBgDIAEoAxIOCgZwYXVzZWQYBCABKAMaZgoORGVsaXZlcnlDb3VudHMSEQoJdW5kZXJfd2F5GAEgASgDEgwKBHNlbnQYAiABKAMSEgoKc3VwcHJlc3NlZBgDIAEoAxIPCgdleHBpcmVkGAQgASgDEg4KBmZhaWxlZBgFIAEoAxrIAQoKRGF0YWNlbnRlchIMCgRuYW1lGAEgASgJEkIKBXN0YXRlGAIgASgOMjMuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LkRhdGFjZW50ZXIuU3RhdGUSFwoKc2luY2VfdW5peBgDIAEoA0gAiAEBEgsKA3ZtcxgEIAEoAyIzCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEggKBExJVkUQARIJCgVTVEFMRRACQg0KC19zaW5jZV91bml4MsQdCgxBbGVydFNlcnZpY2USdQoQUHJldmlld0FsZXJ0UnVsZRIqLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuUHJldmlld0FsZXJ0UnVsZVJlc3BvbnNlIgiKtRgECAEgARJyCg9SZXBsYXlBbGVydFJ1bGUSKS5zdmMubW9uaXRvcmluZy52MS5SZXBsYXlBbGVydFJ1bGVSZXF1ZXN0Giouc3ZjLm1vbml0b3JpbmcudjEuUmVwbGF5QWxlcnRSdWxlUmVzcG9uc2UiCIq1GAQIASABEmwKDVNhdmVBbGVydFJ1bGUSJy5zdmMubW9uaXRvcmluZy52MS5TYXZlQWxlcnRSdWxlUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nLnYxLlNhdmVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAESXAoMR2V0QWxlcnRSdWxlEiYuc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRSdWxlUmVxdWVzdBocLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZSIGirUYAggBEm8KDkxpc3RBbGVydFJ1bGVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXNwb25zZSIIirUYBAgBIAEScgoPRGVsZXRlQWxlcnRSdWxlEikuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlQWxlcnRSdWxlUmVxdWVzdBoqLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZUFsZXJ0UnVsZVJlc3BvbnNlIgiKtRgECAIQARKFAQoWTGlzdEFsZXJ0UnVsZVRlbXBsYXRlcxIwLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydFJ1bGVUZW1wbGF0ZXNSZXF1ZXN0GjEuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZVRlbXBsYXRlc1Jlc3BvbnNlIgaKtRgCCAESewoSTGlzdEFsZXJ0SW5zdGFuY2VzEiwuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0SW5zdGFuY2VzUmVxdWVzdBotLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydEluc3RhbmNlc1Jlc3BvbnNlIgiKtRgECAEgARJqChBHZXRBbGVydEluc3RhbmNlEiouc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRJbnN0YW5jZVJlcXVlc3QaIC5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlIgiKtRgECAEgARKBAQoURXhwbGFpbkFsZXJ0SW5zdGFuY2USLi5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlcXVlc3QaLy5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlc3BvbnNlIgiKtRgECAEgARJsCg1MaXN0SW5jaWRlbnRzEicuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEluY2lkZW50c1JlcXVlc3QaKC5zdmMubW9uaXRvcmluZy52MS5MaXN0SW5jaWRlbnRzUmVzcG9uc2UiCIq1GAQIASABElkKC0dldEluY2lkZW50EiUuc3ZjLm1vbml0b3JpbmcudjEuR2V0SW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQiBoq1GAIIARJwCg9FeHBsYWluSW5jaWRlbnQSKS5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluSW5jaWRlbnRSZXF1ZXN0Giouc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVzcG9uc2UiBoq1GAIIARJtChNBY2tub3dsZWRnZUluY2lkZW50Ei0uc3ZjLm1vbml0b3JpbmcudjEuQWNrbm93bGVkZ2VJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIKirUYBggGEAEYAhJjCg5Tbm9vemVJbmNpZGVudBIoLnN2Yy5tb25pdG9yaW5nLnYxLlNub296ZUluY2lkZW50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgqKtRgGCAYQARgCEmcKEFVuc25vb3plSW5jaWRlbnQSKi5zdmMubW9uaXRvcmluZy52MS5VbnNub296ZUluY2lkZW50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgqKtRgGCAYQARgCEoMBChRBY2tub3dsZWRnZUluY2lkZW50cxIuLnN2Yy5tb25pdG9yaW5nLnYxLkFja25vd2xlZGdlSW5jaWRlbnRzUmVxdWVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLkFja25vd2xlZGdlSW5jaWRlbnRzUmVzcG9uc2UiCoq1GAYIBhABGAISdAoPU25vb3plSW5jaWRlbnRzEikuc3ZjLm1vbml0b3JpbmcudjEuU25vb3plSW5jaWRlbnRzUmVxdWVzdBoqLnN2Yy5tb25pdG9yaW5nLnYxLlNub296ZUluY2lkZW50c1Jlc3BvbnNlIgqKtRgGCAYQARgCEnEKDldhdGNoSW5jaWRlbnRzEiguc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXNwb25zZSIIirUYBAgBIAEwARJ4ChFDcmVhdGVEZXN0aW5hdGlvbhIrLnN2Yy5tb25pdG9yaW5nLnYxLkNyZWF0ZURlc3RpbmF0aW9uUmVxdWVzdBosLnN2Yy5tb25pdG9yaW5nLnYxLkNyZWF0ZURlc3RpbmF0aW9uUmVzcG9uc2UiCIq1GAQIAhABEmIKDkdldERlc3RpbmF0aW9uEiguc3ZjLm1vbml0b3JpbmcudjEuR2V0RGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iBoq1GAIIAhJ1ChBMaXN0RGVzdGluYXRpb25zEiouc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlc3RpbmF0aW9uc1JlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVzdGluYXRpb25zUmVzcG9uc2UiCIq1GAQIAiABEmoKEVVwZGF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuVXBkYXRlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCIq1GAQIAhABEngKEURlbGV0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZXF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESegoRVmVyaWZ5RGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlc3BvbnNlIgqKtRgGCAYQARgCEoMBChRTZW5kVGVzdE5vdGlmaWNhdGlvbhIuLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVxdWVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAISagoQUGF1c2VEZXN0aW5hdGlvbhIqLnN2Yy5tb25pdG9yaW5nLnYxLlBhdXNlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCoq1GAYIBhABGAISbAoRUmVzdW1lRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5SZXN1bWVEZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIKirUYBggGEAEYAhKAAQoTUm90YXRlV2ViaG9va1NlY3JldBItLnN2Yy5tb25pdG9yaW5nLnYxLlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0Gi4uc3ZjLm1vbml0b3JpbmcudjEuUm90YXRlV2ViaG9va1NlY3JldFJlc3BvbnNlIgqKtRgGCAYQARgCEm8KDkxpc3REZWxpdmVyaWVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXNwb25zZSIIirUYBAgBIAESWQoLR2V0RGVsaXZlcnkSJS5zdmMubW9uaXRvcmluZy52MS5HZXREZWxpdmVyeVJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeSIGirUYAggBEmYKC0xpc3ROb3RpY2VzEiUuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE5vdGljZXNSZXF1ZXN0GiYuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE5vdGljZXNSZXNwb25zZSIIirUYBAgBIAESbgoSR2V0UHJvamVjdE92ZXJ2aWV3Eiwuc3ZjLm1vbml0b3JpbmcudjEuR2V0UHJvamVjdE92ZXJ2aWV3UmVxdWVzdBoiLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlldyIGirUYAggBYgZwcm90bzM", [file_svc_monitoring_v1_delivery, file_svc_monitoring_v1_destination, file_svc_monitoring_v1_incident, file_svc_monitoring_v1_monitoring, file_svc_monitoring_v1_rule, file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.monitoring.v1.PreviewAlertRuleRequest
@@ -78,47 +78,11 @@ export type PreviewAlertRuleRequest = Message<"svc.monitoring.v1.PreviewAlertRul
  * @generated from message svc.monitoring.v1.PreviewAlertRuleRequest
  */
 export type PreviewAlertRuleRequestJson = {
-  /**
-   * `projects/p`.
-   *
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * As in SaveAlertRule. Evaluated even if `enabled` is false; destinations are ignored.
-   *
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 2;
-   */
   spec?: AlertRuleSpecJson;
-
-  /**
-   * Length of history before now, 1 to 604,800.
-   *
-   * @generated from field: int32 history_seconds = 3;
-   */
   historySeconds?: number;
-
-  /**
-   * Also return the `trace` of this VM, which the rule selects. Full VM resource name; empty = no
-   * trace.
-   *
-   * @generated from field: string trace_vm_name = 4;
-   */
   traceVmName?: string;
-
-  /**
-   * Labels of the traced series, such as its mount; empty = the series of the VM itself.
-   *
-   * @generated from field: map<string, string> trace_labels = 5;
-   */
   traceLabels?: { [key: string]: string };
-
-  /**
-   * true: also return `instances`.
-   *
-   * @generated from field: bool with_instances = 6;
-   */
   withInstances?: boolean;
 };
 
@@ -232,98 +196,19 @@ export type PreviewAlertRuleResponse = Message<"svc.monitoring.v1.PreviewAlertRu
  * @generated from message svc.monitoring.v1.PreviewAlertRuleResponse
  */
 export type PreviewAlertRuleResponseJson = {
-  /**
-   * @generated from field: svc.monitoring.v1.PreviewAlertRuleResponse.QueryStatus query_status = 1;
-   */
   queryStatus?: PreviewAlertRuleResponse_QueryStatusJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.PreviewedHistory.Status history_status = 2;
-   */
   historyStatus?: PreviewedHistory_StatusJson;
-
-  /**
-   * Sampling intervals with a value of the metric, over all selected VMs; never more than expected.
-   *
-   * @generated from field: int64 evaluated_samples = 3;
-   */
   evaluatedSamples?: string;
-
-  /**
-   * Sampling intervals of the VMs within the requested history, since each was first known.
-   *
-   * @generated from field: int64 expected_samples = 4;
-   */
   expectedSamples?: string;
-
-  /**
-   * VM by VM, oldest first.
-   *
-   * @generated from field: repeated svc.monitoring.v1.PreviewAlertRuleResponse.Firing would_have_fired = 5;
-   */
   wouldHaveFired?: PreviewAlertRuleResponse_FiringJson[];
-
-  /**
-   * true: the list is incomplete.
-   *
-   * @generated from field: bool truncated = 6;
-   */
   truncated?: boolean;
-
-  /**
-   * The traced series over the history, or over its last 86,400 s if it is longer. Absent if it was
-   * not requested or its history could not be read. `rule_name` and `path` are empty.
-   *
-   * @generated from field: svc.monitoring.v1.ExplainAlertInstanceResponse trace = 7;
-   */
   trace?: ExplainAlertInstanceResponseJson;
-
-  /**
-   * At most 200: those that would have fired first, then the others, VM by VM.
-   *
-   * @generated from field: repeated svc.monitoring.v1.PreviewAlertRuleResponse.Instance instances = 8;
-   */
   instances?: PreviewAlertRuleResponse_InstanceJson[];
-
-  /**
-   * Instances beyond these 200.
-   *
-   * @generated from field: int64 instances_omitted = 9;
-   */
   instancesOmitted?: string;
-
-  /**
-   * Number of VMs without a value of the metric in the history, or whose history could not be read.
-   * Nothing is known about them.
-   *
-   * @generated from field: int64 unknown_vms = 10;
-   */
   unknownVms?: string;
-
-  /**
-   * Their names, at most 20.
-   *
-   * @generated from field: repeated string unknown_vm_names = 11;
-   */
   unknownVmNames?: string[];
-
-  /**
-   * Bounds of the history.
-   *
-   * @generated from field: int64 start_unix_ms = 12;
-   */
   startUnixMs?: string;
-
-  /**
-   * @generated from field: int64 end_unix_ms = 13;
-   */
   endUnixMs?: string;
-
-  /**
-   * Current display names of the VMs in `unknown_vm_names`, in that order.
-   *
-   * @generated from field: repeated string unknown_vm_display_names = 14;
-   */
   unknownVmDisplayNames?: string[];
 };
 
@@ -377,38 +262,10 @@ export type PreviewAlertRuleResponse_Firing = Message<"svc.monitoring.v1.Preview
  * @generated from message svc.monitoring.v1.PreviewAlertRuleResponse.Firing
  */
 export type PreviewAlertRuleResponse_FiringJson = {
-  /**
-   * Full VM resource name.
-   *
-   * @generated from field: string vm_name = 1;
-   */
   vmName?: string;
-
-  /**
-   * @generated from field: map<string, string> labels = 2;
-   */
   labels?: { [key: string]: string };
-
-  /**
-   * First breaching observation. May be before the requested history, by at most
-   * `sustainedSeconds` and 90 s.
-   *
-   * @generated from field: int64 start_unix = 3;
-   */
   startUnix?: string;
-
-  /**
-   * The observation that completed the recovery; absent while it still fires at the end.
-   *
-   * @generated from field: optional int64 end_unix = 4;
-   */
   endUnix?: string;
-
-  /**
-   * Current display name of the VM.
-   *
-   * @generated from field: string vm_display_name = 5;
-   */
   vmDisplayName?: string;
 };
 
@@ -472,44 +329,11 @@ export type PreviewAlertRuleResponse_Instance = Message<"svc.monitoring.v1.Previ
  * @generated from message svc.monitoring.v1.PreviewAlertRuleResponse.Instance
  */
 export type PreviewAlertRuleResponse_InstanceJson = {
-  /**
-   * Full VM resource name.
-   *
-   * @generated from field: string vm_name = 1;
-   */
   vmName?: string;
-
-  /**
-   * @generated from field: map<string, string> labels = 2;
-   */
   labels?: { [key: string]: string };
-
-  /**
-   * Number of times it would have fired, including firings that are not listed.
-   *
-   * @generated from field: int32 firings = 3;
-   */
   firings?: number;
-
-  /**
-   * Contiguous up to the end of the history, or of the VM.
-   *
-   * @generated from field: repeated svc.monitoring.v1.ExplainAlertInstanceResponse.Segment segments = 4;
-   */
   segments?: ExplainAlertInstanceResponse_SegmentJson[];
-
-  /**
-   * true: only the newest 100 segments are listed; the time before them is not covered.
-   *
-   * @generated from field: bool segments_truncated = 5;
-   */
   segmentsTruncated?: boolean;
-
-  /**
-   * Current display name of the VM.
-   *
-   * @generated from field: string vm_display_name = 6;
-   */
   vmDisplayName?: string;
 };
 
@@ -670,32 +494,9 @@ export type ReplayAlertRuleRequest = Message<"svc.monitoring.v1.ReplayAlertRuleR
  * @generated from message svc.monitoring.v1.ReplayAlertRuleRequest
  */
 export type ReplayAlertRuleRequestJson = {
-  /**
-   * `projects/p`.
-   *
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * As in SaveAlertRule. Replayed even if `enabled` is false.
-   *
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 2;
-   */
   spec?: AlertRuleSpecJson;
-
-  /**
-   * Length of history before now, 1 to 86,400.
-   *
-   * @generated from field: int32 history_seconds = 3;
-   */
   historySeconds?: number;
-
-  /**
-   * At most 20 of the VMs that the rule selects. Empty = all of them, if they are at most 20.
-   *
-   * @generated from field: repeated string vm_names = 4;
-   */
   vmNames?: string[];
 };
 
@@ -785,66 +586,14 @@ export type ReplayAlertRuleResponse = Message<"svc.monitoring.v1.ReplayAlertRule
  * @generated from message svc.monitoring.v1.ReplayAlertRuleResponse
  */
 export type ReplayAlertRuleResponseJson = {
-  /**
-   * Oldest first, at most 500, with at most 2 MiB of bodies.
-   *
-   * @generated from field: repeated svc.monitoring.v1.ReplayAlertRuleResponse.Notification notifications = 1;
-   */
   notifications?: ReplayAlertRuleResponse_NotificationJson[];
-
-  /**
-   * true: there were more; the list has the first ones.
-   *
-   * @generated from field: bool truncated = 2;
-   */
   truncated?: boolean;
-
-  /**
-   * The replayed period.
-   *
-   * @generated from field: int64 start_time_unix = 3;
-   */
   startTimeUnix?: string;
-
-  /**
-   * @generated from field: int64 end_time_unix = 4;
-   */
   endTimeUnix?: string;
-
-  /**
-   * Full resource names of the replayed VMs.
-   *
-   * @generated from field: repeated string vm_names = 5;
-   */
   vmNames?: string[];
-
-  /**
-   * VMs whose history could not be read. They are left out, so nothing is known about them.
-   *
-   * @generated from field: repeated string unread_vm_names = 6;
-   */
   unreadVmNames?: string[];
-
-  /**
-   * Sampling intervals with a reading that the metric needs, over all replayed VMs; never more than
-   * expected.
-   *
-   * @generated from field: int64 observed_samples = 7;
-   */
   observedSamples?: string;
-
-  /**
-   * Sampling intervals of the VMs within the period, since each was first known.
-   *
-   * @generated from field: int64 expected_samples = 8;
-   */
   expectedSamples?: string;
-
-  /**
-   * Current display names of the VMs in `unread_vm_names`, in that order.
-   *
-   * @generated from field: repeated string unread_vm_display_names = 9;
-   */
   unreadVmDisplayNames?: string[];
 };
 
@@ -942,82 +691,16 @@ export type ReplayAlertRuleResponse_Notification = Message<"svc.monitoring.v1.Re
  * @generated from message svc.monitoring.v1.ReplayAlertRuleResponse.Notification
  */
 export type ReplayAlertRuleResponse_NotificationJson = {
-  /**
-   * Time at which it would have been sent or, if it is not sent, queued.
-   *
-   * @generated from field: int64 at_unix = 1;
-   */
   atUnix?: string;
-
-  /**
-   * Never TEST.
-   *
-   * @generated from field: svc.monitoring.v1.Delivery.Event event = 2;
-   */
   event?: Delivery_EventJson;
-
-  /**
-   * Full VM resource name; empty for a condition of a whole data center.
-   *
-   * @generated from field: string vm_name = 3;
-   */
   vmName?: string;
-
-  /**
-   * @generated from field: map<string, string> labels = 4;
-   */
   labels?: { [key: string]: string };
-
-  /**
-   * Full resource name. Present only for callers who may change destinations.
-   *
-   * @generated from field: optional string destination_name = 5;
-   */
   destinationName?: string;
-
-  /**
-   * SENT or SUPPRESSED.
-   *
-   * @generated from field: svc.monitoring.v1.Delivery.State outcome = 6;
-   */
   outcome?: Delivery_StateJson;
-
-  /**
-   * Reason if not sent, e.g. `PAUSED`, `SUPERSEDED`, `RECIPIENT_NOT_VERIFIED`; else empty.
-   *
-   * @generated from field: string reason = 7;
-   */
   reason?: string;
-
-  /**
-   * Text that would have been sent: a JSON document; for mail, subject and text. Names and links
-   * of the rule and the incident in it lead nowhere. Present only for notifications that are
-   * sent, and only for callers who may change destinations.
-   *
-   * @generated from field: optional string body = 8;
-   */
   body?: string;
-
-  /**
-   * Address of the mail recipient. Present only for mail, and only for callers who may change
-   * destinations.
-   *
-   * @generated from field: optional string recipient = 9;
-   */
   recipient?: string;
-
-  /**
-   * Current display name of the VM; empty if `vm_name` is.
-   *
-   * @generated from field: string vm_display_name = 10;
-   */
   vmDisplayName?: string;
-
-  /**
-   * Present if `destination_name` is.
-   *
-   * @generated from field: optional string destination_display_name = 11;
-   */
   destinationDisplayName?: string;
 };
 
@@ -1070,37 +753,10 @@ export type SaveAlertRuleRequest = Message<"svc.monitoring.v1.SaveAlertRuleReque
  * @generated from message svc.monitoring.v1.SaveAlertRuleRequest
  */
 export type SaveAlertRuleRequestJson = {
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 1;
-   */
   spec?: AlertRuleSpecJson;
-
-  /**
-   * UUID made by the client; the last part of the rule's name.
-   *
-   * @generated from field: string id = 2;
-   */
   id?: string;
-
-  /**
-   * UUID made by the client, distinct from `id`; a retry reuses it.
-   *
-   * @generated from field: string request_id = 3;
-   */
   requestId?: string;
-
-  /**
-   * "0" to create, otherwise the version that the edit is based on.
-   *
-   * @generated from field: string expected_version = 4;
-   */
   expectedVersion?: string;
-
-  /**
-   * `projects/p`.
-   *
-   * @generated from field: string project_name = 5;
-   */
   projectName?: string;
 };
 
@@ -1145,29 +801,10 @@ export type SaveAlertRuleResponse = Message<"svc.monitoring.v1.SaveAlertRuleResp
  * @generated from message svc.monitoring.v1.SaveAlertRuleResponse
  */
 export type SaveAlertRuleResponseJson = {
-  /**
-   * @generated from field: int64 applied_version = 1;
-   */
   appliedVersion?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRule.SyncStatus sync_status = 2;
-   */
   syncStatus?: AlertRule_SyncStatusJson;
-
-  /**
-   * @generated from field: string name = 3;
-   */
   name?: string;
-
-  /**
-   * @generated from field: int64 version = 4;
-   */
   version?: string;
-
-  /**
-   * @generated from field: string sync_error = 5;
-   */
   syncError?: string;
 };
 
@@ -1192,9 +829,6 @@ export type GetAlertRuleRequest = Message<"svc.monitoring.v1.GetAlertRuleRequest
  * @generated from message svc.monitoring.v1.GetAlertRuleRequest
  */
 export type GetAlertRuleRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
 };
 
@@ -1229,19 +863,8 @@ export type ListAlertRulesRequest = Message<"svc.monitoring.v1.ListAlertRulesReq
  * @generated from message svc.monitoring.v1.ListAlertRulesRequest
  */
 export type ListAlertRulesRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: int32 page_size = 2;
-   */
   pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 3;
-   */
   pageToken?: string;
 };
 
@@ -1271,14 +894,7 @@ export type ListAlertRulesResponse = Message<"svc.monitoring.v1.ListAlertRulesRe
  * @generated from message svc.monitoring.v1.ListAlertRulesResponse
  */
 export type ListAlertRulesResponseJson = {
-  /**
-   * @generated from field: repeated svc.monitoring.v1.AlertRule rules = 1;
-   */
   rules?: AlertRuleJson[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken?: string;
 };
 
@@ -1313,19 +929,8 @@ export type DeleteAlertRuleRequest = Message<"svc.monitoring.v1.DeleteAlertRuleR
  * @generated from message svc.monitoring.v1.DeleteAlertRuleRequest
  */
 export type DeleteAlertRuleRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * @generated from field: string expected_version = 3;
-   */
   expectedVersion?: string;
 };
 
@@ -1407,47 +1012,12 @@ export type ListAlertInstancesRequest = Message<"svc.monitoring.v1.ListAlertInst
  * @generated from message svc.monitoring.v1.ListAlertInstancesRequest
  */
 export type ListAlertInstancesRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * Filter by rule; empty = all.
-   *
-   * @generated from field: string rule_name = 2;
-   */
   ruleName?: string;
-
-  /**
-   * @generated from field: int32 page_size = 3;
-   */
   pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 4;
-   */
   pageToken?: string;
-
-  /**
-   * Filter by state; empty = all. RETIRED is refused: lists leave those instances out.
-   *
-   * @generated from field: repeated svc.monitoring.v1.AlertInstance.State states = 5;
-   */
   states?: AlertInstance_StateJson[];
-
-  /**
-   * Filter by VM; empty = all.
-   *
-   * @generated from field: string vm_name = 6;
-   */
   vmName?: string;
-
-  /**
-   * Filter by data state; unspecified = all.
-   *
-   * @generated from field: svc.monitoring.v1.AlertInstance.DataState data_state = 7;
-   */
   dataState?: AlertInstance_DataStateJson;
 };
 
@@ -1477,14 +1047,7 @@ export type ListAlertInstancesResponse = Message<"svc.monitoring.v1.ListAlertIns
  * @generated from message svc.monitoring.v1.ListAlertInstancesResponse
  */
 export type ListAlertInstancesResponseJson = {
-  /**
-   * @generated from field: repeated svc.monitoring.v1.AlertInstance instances = 1;
-   */
   instances?: AlertInstanceJson[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken?: string;
 };
 
@@ -1528,24 +1091,9 @@ export type GetAlertInstanceRequest = Message<"svc.monitoring.v1.GetAlertInstanc
  * @generated from message svc.monitoring.v1.GetAlertInstanceRequest
  */
 export type GetAlertInstanceRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string rule_name = 2;
-   */
   ruleName?: string;
-
-  /**
-   * @generated from field: string vm_name = 3;
-   */
   vmName?: string;
-
-  /**
-   * @generated from field: map<string, string> labels = 4;
-   */
   labels?: { [key: string]: string };
 };
 
@@ -1601,36 +1149,11 @@ export type ExplainAlertInstanceRequest = Message<"svc.monitoring.v1.ExplainAler
  * @generated from message svc.monitoring.v1.ExplainAlertInstanceRequest
  */
 export type ExplainAlertInstanceRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string rule_name = 2;
-   */
   ruleName?: string;
-
-  /**
-   * @generated from field: string vm_name = 3;
-   */
   vmName?: string;
-
-  /**
-   * @generated from field: map<string, string> labels = 4;
-   */
   labels?: { [key: string]: string };
-
-  /**
-   * @generated from field: int64 start_time_unix = 5;
-   */
   startTimeUnix?: string;
-
-  /**
-   * Not later than now.
-   *
-   * @generated from field: int64 end_time_unix = 6;
-   */
   endTimeUnix?: string;
 };
 
@@ -1719,67 +1242,15 @@ export type ExplainAlertInstanceResponse = Message<"svc.monitoring.v1.ExplainAle
  * @generated from message svc.monitoring.v1.ExplainAlertInstanceResponse
  */
 export type ExplainAlertInstanceResponseJson = {
-  /**
-   * @generated from field: string rule_name = 1;
-   */
   ruleName?: string;
-
-  /**
-   * @generated from field: string vm_name = 2;
-   */
   vmName?: string;
-
-  /**
-   * @generated from field: map<string, string> labels = 3;
-   */
   labels?: { [key: string]: string };
-
-  /**
-   * Condition of the current rule.
-   *
-   * @generated from field: svc.monitoring.v1.ExplainIncidentResponse.Condition condition = 4;
-   */
   condition?: ExplainIncidentResponse_ConditionJson;
-
-  /**
-   * Every value of the metric within the period.
-   *
-   * @generated from field: repeated svc.monitoring.v1.ExplainIncidentResponse.Sample samples = 5;
-   */
   samples?: ExplainIncidentResponse_SampleJson[];
-
-  /**
-   * Gaps between two samples, and after the last one.
-   *
-   * @generated from field: repeated svc.monitoring.v1.ExplainIncidentResponse.Gap gaps = 6;
-   */
   gaps?: ExplainIncidentResponse_GapJson[];
-
-  /**
-   * They cover the whole period. All of them are recomputed.
-   *
-   * @generated from field: repeated svc.monitoring.v1.ExplainAlertInstanceResponse.Segment segments = 7;
-   */
   segments?: ExplainAlertInstanceResponse_SegmentJson[];
-
-  /**
-   * Each step has `source` RECOMPUTED. The first may be before the period, by at most
-   * `sustainedSeconds` and 90 s.
-   *
-   * @generated from field: repeated svc.monitoring.v1.AlertInstance.Step path = 8;
-   */
   path?: AlertInstance_StepJson[];
-
-  /**
-   * Current display names of the rule and the VM; empty for a rule that is not saved.
-   *
-   * @generated from field: string rule_display_name = 9;
-   */
   ruleDisplayName?: string;
-
-  /**
-   * @generated from field: string vm_display_name = 10;
-   */
   vmDisplayName?: string;
 };
 
@@ -1830,31 +1301,10 @@ export type ExplainAlertInstanceResponse_Segment = Message<"svc.monitoring.v1.Ex
  * @generated from message svc.monitoring.v1.ExplainAlertInstanceResponse.Segment
  */
 export type ExplainAlertInstanceResponse_SegmentJson = {
-  /**
-   * @generated from field: svc.monitoring.v1.AlertInstance.State state = 1;
-   */
   state?: AlertInstance_StateJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertInstance.DataState data_state = 2;
-   */
   dataState?: AlertInstance_DataStateJson;
-
-  /**
-   * @generated from field: int64 start_unix_ms = 3;
-   */
   startUnixMs?: string;
-
-  /**
-   * @generated from field: int64 end_unix_ms = 4;
-   */
   endUnixMs?: string;
-
-  /**
-   * Event that began it; empty = it begins with the period.
-   *
-   * @generated from field: string cause = 5;
-   */
   cause?: string;
 };
 
@@ -1879,9 +1329,6 @@ export type ListAlertRuleTemplatesRequest = Message<"svc.monitoring.v1.ListAlert
  * @generated from message svc.monitoring.v1.ListAlertRuleTemplatesRequest
  */
 export type ListAlertRuleTemplatesRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
 };
 
@@ -1906,9 +1353,6 @@ export type ListAlertRuleTemplatesResponse = Message<"svc.monitoring.v1.ListAler
  * @generated from message svc.monitoring.v1.ListAlertRuleTemplatesResponse
  */
 export type ListAlertRuleTemplatesResponseJson = {
-  /**
-   * @generated from field: repeated svc.monitoring.v1.AlertRuleTemplate templates = 1;
-   */
   templates?: AlertRuleTemplateJson[];
 };
 
@@ -1950,26 +1394,8 @@ export type AlertRuleTemplate = Message<"svc.monitoring.v1.AlertRuleTemplate"> &
  * @generated from message svc.monitoring.v1.AlertRuleTemplate
  */
 export type AlertRuleTemplateJson = {
-  /**
-   * Stable id: `cpu`, `guest-memory`, `filesystem-usage`, `unexpected-stop`,
-   * `telemetry-unavailable`.
-   *
-   * @generated from field: string template_id = 1;
-   */
   templateId?: string;
-
-  /**
-   * Purpose and limitation, in a sentence or two.
-   *
-   * @generated from field: string description = 2;
-   */
   description?: string;
-
-  /**
-   * Can be saved unchanged; it selects all VMs.
-   *
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 3;
-   */
   spec?: AlertRuleSpecJson;
 };
 
@@ -2004,19 +1430,8 @@ export type ListNoticesRequest = Message<"svc.monitoring.v1.ListNoticesRequest">
  * @generated from message svc.monitoring.v1.ListNoticesRequest
  */
 export type ListNoticesRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: int32 page_size = 2;
-   */
   pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 3;
-   */
   pageToken?: string;
 };
 
@@ -2046,14 +1461,7 @@ export type ListNoticesResponse = Message<"svc.monitoring.v1.ListNoticesResponse
  * @generated from message svc.monitoring.v1.ListNoticesResponse
  */
 export type ListNoticesResponseJson = {
-  /**
-   * @generated from field: repeated svc.monitoring.v1.Notice notices = 1;
-   */
   notices?: NoticeJson[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken?: string;
 };
 
@@ -2111,42 +1519,11 @@ export type Notice = Message<"svc.monitoring.v1.Notice"> & {
  * @generated from message svc.monitoring.v1.Notice
  */
 export type NoticeJson = {
-  /**
-   * `projects/p/notices/n`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Notice.Kind kind = 2;
-   */
   kind?: Notice_KindJson;
-
-  /**
-   * Full name of the rule, destination, VM or project it is about.
-   *
-   * @generated from field: string subject_name = 3;
-   */
   subjectName?: string;
-
-  /**
-   * What happened and what to do, in a sentence or two.
-   *
-   * @generated from field: string text = 4;
-   */
   text?: string;
-
-  /**
-   * @generated from field: int64 raised_unix = 5;
-   */
   raisedUnix?: string;
-
-  /**
-   * Time at which the cause ended; absent while it lasts.
-   *
-   * @generated from field: optional int64 ended_unix = 6;
-   */
   endedUnix?: string;
 };
 
@@ -2208,6 +1585,13 @@ export const Notice_Kind = {
    * @generated from enum value: VM_CONTESTED = 6;
    */
   VM_CONTESTED: 6,
+
+  /**
+   * A destination rejects all messages, also the plainest form of those of a chat.
+   *
+   * @generated from enum value: MESSAGES_REFUSED = 7;
+   */
+  MESSAGES_REFUSED: 7,
 } as const;
 
 /**
@@ -2218,7 +1602,7 @@ export type Notice_Kind = (typeof Notice_Kind)[keyof typeof Notice_Kind] | Unkno
 /**
  * @generated from enum svc.monitoring.v1.Notice.Kind
  */
-export type Notice_KindJson = "KIND_UNSPECIFIED" | "INSTANCE_LIMIT" | "DESTINATION_PAUSED" | "RECIPIENT_BOUNCED" | "ACCESS_CHANGED" | "READINGS_REFUSED" | "VM_CONTESTED";
+export type Notice_KindJson = "KIND_UNSPECIFIED" | "INSTANCE_LIMIT" | "DESTINATION_PAUSED" | "RECIPIENT_BOUNCED" | "ACCESS_CHANGED" | "READINGS_REFUSED" | "VM_CONTESTED" | "MESSAGES_REFUSED";
 
 /**
  * Describes the enum svc.monitoring.v1.Notice.Kind.
@@ -2242,11 +1626,6 @@ export type GetProjectOverviewRequest = Message<"svc.monitoring.v1.GetProjectOve
  * @generated from message svc.monitoring.v1.GetProjectOverviewRequest
  */
 export type GetProjectOverviewRequestJson = {
-  /**
-   * `projects/p`.
-   *
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
 };
 
@@ -2316,50 +1695,13 @@ export type ProjectOverview = Message<"svc.monitoring.v1.ProjectOverview"> & {
  * @generated from message svc.monitoring.v1.ProjectOverview
  */
 export type ProjectOverviewJson = {
-  /**
-   * Time at which it was counted.
-   *
-   * @generated from field: int64 counted_unix = 1;
-   */
   countedUnix?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.ProjectOverview.VMCounts vms = 2;
-   */
   vms?: ProjectOverview_VMCountsJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.ProjectOverview.TelemetryCounts telemetry = 3;
-   */
   telemetry?: ProjectOverview_TelemetryCountsJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.ProjectOverview.IncidentCounts incidents = 4;
-   */
   incidents?: ProjectOverview_IncidentCountsJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.ProjectOverview.RuleCounts rules = 5;
-   */
   rules?: ProjectOverview_RuleCountsJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.ProjectOverview.DeliveryCounts deliveries = 6;
-   */
   deliveries?: ProjectOverview_DeliveryCountsJson;
-
-  /**
-   * As in GetProjectLimits.
-   *
-   * @generated from field: repeated svc.monitoring.v1.ProjectLimit limits = 7;
-   */
   limits?: ProjectLimitJson[];
-
-  /**
-   * Data centers of the project's VMs, by name.
-   *
-   * @generated from field: repeated svc.monitoring.v1.ProjectOverview.Datacenter datacenters = 8;
-   */
   datacenters?: ProjectOverview_DatacenterJson[];
 };
 
@@ -2393,18 +1735,7 @@ export type ProjectOverview_VMCounts = Message<"svc.monitoring.v1.ProjectOvervie
  * @generated from message svc.monitoring.v1.ProjectOverview.VMCounts
  */
 export type ProjectOverview_VMCountsJson = {
-  /**
-   * VMs that exist; retired ones are not counted.
-   *
-   * @generated from field: int64 total = 1;
-   */
   total?: string;
-
-  /**
-   * Number of those with expanded monitoring on.
-   *
-   * @generated from field: int64 expanded = 2;
-   */
   expanded?: string;
 };
 
@@ -2456,32 +1787,9 @@ export type ProjectOverview_TelemetryCounts = Message<"svc.monitoring.v1.Project
  * @generated from message svc.monitoring.v1.ProjectOverview.TelemetryCounts
  */
 export type ProjectOverview_TelemetryCountsJson = {
-  /**
-   * Observed within the last 90 seconds, and its data center reports.
-   *
-   * @generated from field: int64 live = 1;
-   */
   live?: string;
-
-  /**
-   * Observed, but not recently, or its data center is stale.
-   *
-   * @generated from field: int64 stale = 2;
-   */
   stale?: string;
-
-  /**
-   * Never observed.
-   *
-   * @generated from field: int64 never = 3;
-   */
   never?: string;
-
-  /**
-   * Its newest observation could not be read.
-   *
-   * @generated from field: int64 error = 4;
-   */
   error?: string;
 };
 
@@ -2542,45 +1850,12 @@ export type ProjectOverview_IncidentCounts = Message<"svc.monitoring.v1.ProjectO
  * @generated from message svc.monitoring.v1.ProjectOverview.IncidentCounts
  */
 export type ProjectOverview_IncidentCountsJson = {
-  /**
-   * Open incidents.
-   *
-   * @generated from field: int64 firing = 1;
-   */
   firing?: string;
-
-  /**
-   * Open incidents that are neither acknowledged nor snoozed.
-   *
-   * @generated from field: int64 attention = 2;
-   */
   attention?: string;
-
-  /**
-   * @generated from field: int64 acknowledged = 3;
-   */
   acknowledged?: string;
-
-  /**
-   * @generated from field: int64 snoozed = 4;
-   */
   snoozed?: string;
-
-  /**
-   * Open incidents by severity.
-   *
-   * @generated from field: int64 critical = 5;
-   */
   critical?: string;
-
-  /**
-   * @generated from field: int64 warning = 6;
-   */
   warning?: string;
-
-  /**
-   * @generated from field: int64 info = 7;
-   */
   info?: string;
 };
 
@@ -2632,32 +1907,9 @@ export type ProjectOverview_RuleCounts = Message<"svc.monitoring.v1.ProjectOverv
  * @generated from message svc.monitoring.v1.ProjectOverview.RuleCounts
  */
 export type ProjectOverview_RuleCountsJson = {
-  /**
-   * Enabled, and its newest version is applied.
-   *
-   * @generated from field: int64 applied = 1;
-   */
   applied?: string;
-
-  /**
-   * Its newest version is not applied yet.
-   *
-   * @generated from field: int64 pending = 2;
-   */
   pending?: string;
-
-  /**
-   * Its newest version could not be applied.
-   *
-   * @generated from field: int64 failed = 3;
-   */
   failed?: string;
-
-  /**
-   * Paused by its editors (`enabled` is false).
-   *
-   * @generated from field: int64 paused = 4;
-   */
   paused?: string;
 };
 
@@ -2706,33 +1958,10 @@ export type ProjectOverview_DeliveryCounts = Message<"svc.monitoring.v1.ProjectO
  * @generated from message svc.monitoring.v1.ProjectOverview.DeliveryCounts
  */
 export type ProjectOverview_DeliveryCountsJson = {
-  /**
-   * Not ended: queued, rechecking, sending or waiting.
-   *
-   * @generated from field: int64 under_way = 1;
-   */
   underWay?: string;
-
-  /**
-   * Ended within the last 24 hours, by state.
-   *
-   * @generated from field: int64 sent = 2;
-   */
   sent?: string;
-
-  /**
-   * @generated from field: int64 suppressed = 3;
-   */
   suppressed?: string;
-
-  /**
-   * @generated from field: int64 expired = 4;
-   */
   expired?: string;
-
-  /**
-   * @generated from field: int64 failed = 5;
-   */
   failed?: string;
 };
 
@@ -2778,30 +2007,9 @@ export type ProjectOverview_Datacenter = Message<"svc.monitoring.v1.ProjectOverv
  * @generated from message svc.monitoring.v1.ProjectOverview.Datacenter
  */
 export type ProjectOverview_DatacenterJson = {
-  /**
-   * E.g. `DC-1`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.ProjectOverview.Datacenter.State state = 2;
-   */
   state?: ProjectOverview_Datacenter_StateJson;
-
-  /**
-   * Start of this state; absent = it has been in this state since it was first seen.
-   *
-   * @generated from field: optional int64 since_unix = 3;
-   */
   sinceUnix?: string;
-
-  /**
-   * Number of the project's VMs in it.
-   *
-   * @generated from field: int64 vms = 4;
-   */
   vms?: string;
 };
 

@@ -60,6 +60,8 @@ export type Delivery = Message<"svc.monitoring.v1.Delivery"> & {
   attempts: Delivery_Attempt[];
 
   /**
+   * Time of the next attempt during a wait, and while its destination rests after failures.
+   *
    * @generated from field: optional int64 next_attempt_unix = 8;
    */
   nextAttemptUnix?: bigint | undefined;
@@ -130,111 +132,22 @@ export type Delivery = Message<"svc.monitoring.v1.Delivery"> & {
  * @generated from message svc.monitoring.v1.Delivery
  */
 export type DeliveryJson = {
-  /**
-   * `projects/p/deliveries/d`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * Empty for a test. For several incidents, the first.
-   *
-   * @generated from field: string incident_name = 2;
-   */
   incidentName?: string;
-
-  /**
-   * @generated from field: string destination_name = 3;
-   */
   destinationName?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Delivery.Event event = 4;
-   */
   event?: Delivery_EventJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Delivery.State state = 5;
-   */
   state?: Delivery_StateJson;
-
-  /**
-   * Why it ended unsent, e.g. `SNOOZED`.
-   *
-   * @generated from field: string reason = 6;
-   */
   reason?: string;
-
-  /**
-   * @generated from field: repeated svc.monitoring.v1.Delivery.Attempt attempts = 7;
-   */
   attempts?: Delivery_AttemptJson[];
-
-  /**
-   * @generated from field: optional int64 next_attempt_unix = 8;
-   */
   nextAttemptUnix?: string;
-
-  /**
-   * @generated from field: int64 created_unix = 9;
-   */
   createdUnix?: string;
-
-  /**
-   * Address of the mail recipient. Only for callers who may write.
-   *
-   * @generated from field: string recipient = 10;
-   */
   recipient?: string;
-
-  /**
-   * Its path, oldest first, at most 500 steps. Only in GetDelivery.
-   *
-   * @generated from field: repeated svc.monitoring.v1.Delivery.Step steps = 11;
-   */
   steps?: Delivery_StepJson[];
-
-  /**
-   * Display names from its incident, as recorded there. Empty for a test; the VM's also for a
-   * condition on a whole data center, and for several incidents.
-   *
-   * @generated from field: string rule_display_name = 12;
-   */
   ruleDisplayName?: string;
-
-  /**
-   * @generated from field: string vm_name = 13;
-   */
   vmName?: string;
-
-  /**
-   * Incidents that share the message, in the order in which they joined, including dropped ones.
-   * Empty for a test, and if messages do not wait for further incidents. Only in GetDelivery.
-   *
-   * @generated from field: repeated svc.monitoring.v1.Delivery.Member members = 14;
-   */
   members?: Delivery_MemberJson[];
-
-  /**
-   * Number of incidents; 0 = a test.
-   *
-   * @generated from field: int32 incident_count = 15;
-   */
   incidentCount?: number;
-
-  /**
-   * Display name of its destination, also if that was deleted.
-   *
-   * @generated from field: string destination_display_name = 16;
-   */
   destinationDisplayName?: string;
-
-  /**
-   * Display name of the VM when the incident began; empty if `vm_name` is.
-   *
-   * @generated from field: string vm_display_name = 17;
-   */
   vmDisplayName?: string;
 };
 
@@ -296,46 +209,12 @@ export type Delivery_Attempt = Message<"svc.monitoring.v1.Delivery.Attempt"> & {
  * @generated from message svc.monitoring.v1.Delivery.Attempt
  */
 export type Delivery_AttemptJson = {
-  /**
-   * @generated from field: string attempt_id = 1;
-   */
   attemptId?: string;
-
-  /**
-   * @generated from field: int64 started_unix = 2;
-   */
   startedUnix?: string;
-
-  /**
-   * Absent while the attempt is in progress.
-   *
-   * @generated from field: optional int64 duration_ms = 3;
-   */
   durationMs?: string;
-
-  /**
-   * `accepted`, `failed`, `unknown` or `refused`; empty while in progress.
-   *
-   * @generated from field: string outcome = 4;
-   */
   outcome?: string;
-
-  /**
-   * @generated from field: optional int32 http_status = 5;
-   */
   httpStatus?: number;
-
-  /**
-   * @generated from field: string error = 6;
-   */
   error?: string;
-
-  /**
-   * The endpoint's response, redacted, at most 4 KiB. Only in GetDelivery, and only for callers
-   * who may write.
-   *
-   * @generated from field: string answer_excerpt = 7;
-   */
   answerExcerpt?: string;
 };
 
@@ -376,21 +255,8 @@ export type Delivery_Check = Message<"svc.monitoring.v1.Delivery.Check"> & {
  * @generated from message svc.monitoring.v1.Delivery.Check
  */
 export type Delivery_CheckJson = {
-  /**
-   * @generated from field: svc.monitoring.v1.Delivery.Check.Kind check = 1;
-   */
   check?: Delivery_Check_KindJson;
-
-  /**
-   * @generated from field: bool holds = 2;
-   */
   holds?: boolean;
-
-  /**
-   * Why the check failed: a reason of the delivery, e.g. `SNOOZED`; empty = it passed.
-   *
-   * @generated from field: string reason = 3;
-   */
   reason?: string;
 };
 
@@ -553,39 +419,10 @@ export type Delivery_Step = Message<"svc.monitoring.v1.Delivery.Step"> & {
  * @generated from message svc.monitoring.v1.Delivery.Step
  */
 export type Delivery_StepJson = {
-  /**
-   * @generated from field: int64 at_unix_ms = 1;
-   */
   atUnixMs?: string;
-
-  /**
-   * `attemptDue`, `cleared`, `suppressed`, `accepted`, `attemptFailed`, `refused`,
-   * `attemptLost`, or for timers `after retryDelay` and `after lifetimeEnd`; empty = the creation.
-   *
-   * @generated from field: string event = 2;
-   */
   event?: string;
-
-  /**
-   * Id of the attempt that it opened or ended; empty = none.
-   *
-   * @generated from field: string attempt_id = 3;
-   */
   attemptId?: string;
-
-  /**
-   * Checks of `cleared` and `suppressed`, in their order, up to the first that failed. Empty for
-   * steps recorded before checks were recorded.
-   *
-   * @generated from field: repeated svc.monitoring.v1.Delivery.Check checks = 4;
-   */
   checks?: Delivery_CheckJson[];
-
-  /**
-   * State after the step.
-   *
-   * @generated from field: svc.monitoring.v1.Delivery.State state = 5;
-   */
   state?: Delivery_StateJson;
 };
 
@@ -635,30 +472,9 @@ export type Delivery_Member = Message<"svc.monitoring.v1.Delivery.Member"> & {
  * @generated from message svc.monitoring.v1.Delivery.Member
  */
 export type Delivery_MemberJson = {
-  /**
-   * @generated from field: string incident_name = 1;
-   */
   incidentName?: string;
-
-  /**
-   * Empty for a condition on a whole data center.
-   *
-   * @generated from field: string vm_name = 2;
-   */
   vmName?: string;
-
-  /**
-   * Why the message does not name it, e.g. `SNOOZED`; empty = it does.
-   *
-   * @generated from field: string dropped_reason = 3;
-   */
   droppedReason?: string;
-
-  /**
-   * Display name of the VM when the incident began; empty if `vm_name` is.
-   *
-   * @generated from field: string vm_display_name = 4;
-   */
   vmDisplayName?: string;
 };
 
@@ -847,59 +663,14 @@ export type ListDeliveriesRequest = Message<"svc.monitoring.v1.ListDeliveriesReq
  * @generated from message svc.monitoring.v1.ListDeliveriesRequest
  */
 export type ListDeliveriesRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * Filter by incident; empty = all.
-   *
-   * @generated from field: string incident_name = 2;
-   */
   incidentName?: string;
-
-  /**
-   * @generated from field: int32 page_size = 3;
-   */
   pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 4;
-   */
   pageToken?: string;
-
-  /**
-   * Filter by destination; empty = all.
-   *
-   * @generated from field: string destination_name = 5;
-   */
   destinationName?: string;
-
-  /**
-   * Filter by state; empty = all.
-   *
-   * @generated from field: repeated svc.monitoring.v1.Delivery.State states = 6;
-   */
   states?: Delivery_StateJson[];
-
-  /**
-   * Filter by event; empty = all.
-   *
-   * @generated from field: repeated svc.monitoring.v1.Delivery.Event events = 7;
-   */
   events?: Delivery_EventJson[];
-
-  /**
-   * Created in this range, Unix seconds, both ends included; 0 = open.
-   *
-   * @generated from field: int64 start_time_unix = 8;
-   */
   startTimeUnix?: string;
-
-  /**
-   * @generated from field: int64 end_time_unix = 9;
-   */
   endTimeUnix?: string;
 };
 
@@ -931,16 +702,7 @@ export type ListDeliveriesResponse = Message<"svc.monitoring.v1.ListDeliveriesRe
  * @generated from message svc.monitoring.v1.ListDeliveriesResponse
  */
 export type ListDeliveriesResponseJson = {
-  /**
-   * Newest first.
-   *
-   * @generated from field: repeated svc.monitoring.v1.Delivery deliveries = 1;
-   */
   deliveries?: DeliveryJson[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken?: string;
 };
 
@@ -965,9 +727,6 @@ export type GetDeliveryRequest = Message<"svc.monitoring.v1.GetDeliveryRequest">
  * @generated from message svc.monitoring.v1.GetDeliveryRequest
  */
 export type GetDeliveryRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
 };
 

@@ -32,11 +32,6 @@ export type WebhookTarget = Message<"svc.monitoring.v1.WebhookTarget"> & {
  * @generated from message svc.monitoring.v1.WebhookTarget
  */
 export type WebhookTargetJson = {
-  /**
-   * https URL. Write-only: responses contain only its host and its last four characters.
-   *
-   * @generated from field: string url = 1;
-   */
   url?: string;
 };
 
@@ -63,11 +58,6 @@ export type SlackTarget = Message<"svc.monitoring.v1.SlackTarget"> & {
  * @generated from message svc.monitoring.v1.SlackTarget
  */
 export type SlackTargetJson = {
-  /**
-   * `https://hooks.slack.com/...`. Write-only.
-   *
-   * @generated from field: string url = 1;
-   */
   url?: string;
 };
 
@@ -94,11 +84,6 @@ export type TeamsTarget = Message<"svc.monitoring.v1.TeamsTarget"> & {
  * @generated from message svc.monitoring.v1.TeamsTarget
  */
 export type TeamsTargetJson = {
-  /**
-   * URL of a Teams workflow. Write-only.
-   *
-   * @generated from field: string url = 1;
-   */
   url?: string;
 };
 
@@ -125,11 +110,6 @@ export type DiscordTarget = Message<"svc.monitoring.v1.DiscordTarget"> & {
  * @generated from message svc.monitoring.v1.DiscordTarget
  */
 export type DiscordTargetJson = {
-  /**
-   * `https://discord.com/api/webhooks/...`. Write-only.
-   *
-   * @generated from field: string url = 1;
-   */
   url?: string;
 };
 
@@ -154,9 +134,6 @@ export type EmailTarget = Message<"svc.monitoring.v1.EmailTarget"> & {
  * @generated from message svc.monitoring.v1.EmailTarget
  */
 export type EmailTargetJson = {
-  /**
-   * @generated from field: repeated svc.monitoring.v1.EmailRecipient recipients = 1;
-   */
   recipients?: EmailRecipientJson[];
 };
 
@@ -202,30 +179,9 @@ export type EmailRecipient = Message<"svc.monitoring.v1.EmailRecipient"> & {
  * @generated from message svc.monitoring.v1.EmailRecipient
  */
 export type EmailRecipientJson = {
-  /**
-   * Verified address of a member of the project. Only for callers who may write.
-   *
-   * @generated from field: string address = 1;
-   */
   address?: string;
-
-  /**
-   * Output only.
-   *
-   * @generated from field: svc.monitoring.v1.EmailRecipient.State state = 2;
-   */
   state?: EmailRecipient_StateJson;
-
-  /**
-   * false: no longer a member, so nothing is sent. Output only.
-   *
-   * @generated from field: bool is_member = 3;
-   */
   isMember?: boolean;
-
-  /**
-   * @generated from field: optional int64 verified_unix = 4;
-   */
   verifiedUnix?: string;
 };
 
@@ -420,114 +376,23 @@ export type Destination = Message<"svc.monitoring.v1.Destination"> & {
  * @generated from message svc.monitoring.v1.Destination
  */
 export type DestinationJson = {
-  /**
-   * `projects/p/destinations/d`; assigned by the service.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string display_name = 2;
-   */
   displayName?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.WebhookTarget webhook = 3;
-   */
   webhook?: WebhookTargetJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.EmailTarget email = 10;
-   */
   email?: EmailTargetJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.SlackTarget slack = 11;
-   */
   slack?: SlackTargetJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.TeamsTarget teams = 12;
-   */
   teams?: TeamsTargetJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.DiscordTarget discord = 13;
-   */
   discord?: DiscordTargetJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Destination.State state = 4;
-   */
   state?: Destination_StateJson;
-
-  /**
-   * The reason while it is paused.
-   *
-   * @generated from field: string paused_reason = 5;
-   */
   pausedReason?: string;
-
-  /**
-   * Host and last four characters of the URL; empty for mail.
-   *
-   * @generated from field: string host = 6;
-   */
   host?: string;
-
-  /**
-   * @generated from field: string last_four = 7;
-   */
   lastFour?: string;
-
-  /**
-   * @generated from field: int64 created_unix = 8;
-   */
   createdUnix?: string;
-
-  /**
-   * @generated from field: int64 updated_unix = 9;
-   */
   updatedUnix?: string;
-
-  /**
-   * Webhooks only: the previous secret also signs until this time.
-   *
-   * @generated from field: optional int64 secret_overlap_ends_unix = 14;
-   */
   secretOverlapEndsUnix?: string;
-
-  /**
-   * First failed attempt since one was accepted, the URL changed or the destination was resumed;
-   * absent = none. After 24 hours without a failure the next one counts as the first.
-   *
-   * @generated from field: optional int64 failing_since_unix = 15;
-   */
   failingSinceUnix?: string;
-
-  /**
-   * The newest delivery to it. Only in GetDestination and ListDestinations; absent = none yet.
-   *
-   * @generated from field: svc.monitoring.v1.LastDelivery last_delivery = 16;
-   */
   lastDelivery?: LastDeliveryJson;
-
-  /**
-   * How long a message waits for further incidents of its rule, which it then names too: at most
-   * 300; 0 = one message per incident. Always present in responses. If absent on creation: no wait
-   * for a webhook, otherwise the service's (`SVC_GROUP_WAIT_SECONDS`).
-   *
-   * @generated from field: optional int32 group_wait_seconds = 17;
-   */
   groupWaitSeconds?: number;
-
-  /**
-   * The newest failed attempt, even if later ones succeeded. Only in GetDestination and
-   * ListDestinations; absent = none is known.
-   *
-   * @generated from field: svc.monitoring.v1.LastError last_error = 18;
-   */
   lastError?: LastErrorJson;
 };
 
@@ -595,16 +460,7 @@ export type LastError = Message<"svc.monitoring.v1.LastError"> & {
  * @generated from message svc.monitoring.v1.LastError
  */
 export type LastErrorJson = {
-  /**
-   * @generated from field: int64 at_unix = 1;
-   */
   atUnix?: string;
-
-  /**
-   * What went wrong, without addresses and secrets.
-   *
-   * @generated from field: string error = 2;
-   */
   error?: string;
 };
 
@@ -655,35 +511,10 @@ export type LastDelivery = Message<"svc.monitoring.v1.LastDelivery"> & {
  * @generated from message svc.monitoring.v1.LastDelivery
  */
 export type LastDeliveryJson = {
-  /**
-   * `projects/p/deliveries/d`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Delivery.State state = 2;
-   */
   state?: Delivery_StateJson;
-
-  /**
-   * @generated from field: int64 created_unix = 3;
-   */
   createdUnix?: string;
-
-  /**
-   * Start of its last attempt; absent = none yet.
-   *
-   * @generated from field: optional int64 attempted_unix = 4;
-   */
   attemptedUnix?: string;
-
-  /**
-   * What went wrong with that attempt; empty = nothing, or it is in progress.
-   *
-   * @generated from field: string error = 5;
-   */
   error?: string;
 };
 
@@ -718,19 +549,8 @@ export type CreateDestinationRequest = Message<"svc.monitoring.v1.CreateDestinat
  * @generated from message svc.monitoring.v1.CreateDestinationRequest
  */
 export type CreateDestinationRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Destination destination = 3;
-   */
   destination?: DestinationJson;
 };
 
@@ -769,23 +589,8 @@ export type CreateDestinationResponse = Message<"svc.monitoring.v1.CreateDestina
  * @generated from message svc.monitoring.v1.CreateDestinationResponse
  */
 export type CreateDestinationResponseJson = {
-  /**
-   * @generated from field: svc.monitoring.v1.Destination destination = 1;
-   */
   destination?: DestinationJson;
-
-  /**
-   * `whsec_...`. Only in the first response.
-   *
-   * @generated from field: string webhook_secret = 2;
-   */
   webhookSecret?: string;
-
-  /**
-   * false: this is the response to a repeated request; the secret cannot be read again.
-   *
-   * @generated from field: bool secret_available = 3;
-   */
   secretAvailable?: boolean;
 };
 
@@ -810,9 +615,6 @@ export type GetDestinationRequest = Message<"svc.monitoring.v1.GetDestinationReq
  * @generated from message svc.monitoring.v1.GetDestinationRequest
  */
 export type GetDestinationRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
 };
 
@@ -847,19 +649,8 @@ export type ListDestinationsRequest = Message<"svc.monitoring.v1.ListDestination
  * @generated from message svc.monitoring.v1.ListDestinationsRequest
  */
 export type ListDestinationsRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: int32 page_size = 2;
-   */
   pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 3;
-   */
   pageToken?: string;
 };
 
@@ -889,14 +680,7 @@ export type ListDestinationsResponse = Message<"svc.monitoring.v1.ListDestinatio
  * @generated from message svc.monitoring.v1.ListDestinationsResponse
  */
 export type ListDestinationsResponseJson = {
-  /**
-   * @generated from field: repeated svc.monitoring.v1.Destination destinations = 1;
-   */
   destinations?: DestinationJson[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken?: string;
 };
 
@@ -926,14 +710,7 @@ export type DeleteDestinationRequest = Message<"svc.monitoring.v1.DeleteDestinat
  * @generated from message svc.monitoring.v1.DeleteDestinationRequest
  */
 export type DeleteDestinationRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
 };
 
@@ -1033,53 +810,14 @@ export type UpdateDestinationRequest = Message<"svc.monitoring.v1.UpdateDestinat
  * @generated from message svc.monitoring.v1.UpdateDestinationRequest
  */
 export type UpdateDestinationRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * Empty = unchanged.
-   *
-   * @generated from field: string display_name = 3;
-   */
   displayName?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.WebhookTarget webhook = 4;
-   */
   webhook?: WebhookTargetJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.EmailTarget email = 5;
-   */
   email?: EmailTargetJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.SlackTarget slack = 6;
-   */
   slack?: SlackTargetJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.TeamsTarget teams = 7;
-   */
   teams?: TeamsTargetJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.DiscordTarget discord = 8;
-   */
   discord?: DiscordTargetJson;
-
-  /**
-   * 0 to 300; absent = unchanged. Messages that already wait keep their time.
-   *
-   * @generated from field: optional int32 group_wait_seconds = 9;
-   */
   groupWaitSeconds?: number;
 };
 
@@ -1109,14 +847,7 @@ export type VerifyDestinationRequest = Message<"svc.monitoring.v1.VerifyDestinat
  * @generated from message svc.monitoring.v1.VerifyDestinationRequest
  */
 export type VerifyDestinationRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
 };
 
@@ -1156,24 +887,8 @@ export type VerifyDestinationResponse = Message<"svc.monitoring.v1.VerifyDestina
  * @generated from message svc.monitoring.v1.VerifyDestinationResponse
  */
 export type VerifyDestinationResponseJson = {
-  /**
-   * @generated from field: svc.monitoring.v1.Destination destination = 1;
-   */
   destination?: DestinationJson;
-
-  /**
-   * Recipients to whom a mail is being sent.
-   *
-   * @generated from field: int32 mails = 2;
-   */
   mails?: number;
-
-  /**
-   * Unverified recipients who are not mailed now, because they were mailed recently or too many
-   * mails are queued. Their current links stay valid; try again later.
-   *
-   * @generated from field: int32 not_mailed = 3;
-   */
   notMailed?: number;
 };
 
@@ -1203,14 +918,7 @@ export type SendTestNotificationRequest = Message<"svc.monitoring.v1.SendTestNot
  * @generated from message svc.monitoring.v1.SendTestNotificationRequest
  */
 export type SendTestNotificationRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
 };
 
@@ -1237,11 +945,6 @@ export type SendTestNotificationResponse = Message<"svc.monitoring.v1.SendTestNo
  * @generated from message svc.monitoring.v1.SendTestNotificationResponse
  */
 export type SendTestNotificationResponseJson = {
-  /**
-   * One for each mail recipient, otherwise one. `GetDelivery` returns the result.
-   *
-   * @generated from field: repeated string delivery_names = 1;
-   */
   deliveryNames?: string[];
 };
 
@@ -1278,21 +981,8 @@ export type PauseDestinationRequest = Message<"svc.monitoring.v1.PauseDestinatio
  * @generated from message svc.monitoring.v1.PauseDestinationRequest
  */
 export type PauseDestinationRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * At most 200 characters.
-   *
-   * @generated from field: string reason = 3;
-   */
   reason?: string;
 };
 
@@ -1322,14 +1012,7 @@ export type ResumeDestinationRequest = Message<"svc.monitoring.v1.ResumeDestinat
  * @generated from message svc.monitoring.v1.ResumeDestinationRequest
  */
 export type ResumeDestinationRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
 };
 
@@ -1366,21 +1049,8 @@ export type RotateWebhookSecretRequest = Message<"svc.monitoring.v1.RotateWebhoo
  * @generated from message svc.monitoring.v1.RotateWebhookSecretRequest
  */
 export type RotateWebhookSecretRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * 0 = older secrets are discarded at once; at most 86,400.
-   *
-   * @generated from field: int32 overlap_seconds = 3;
-   */
   overlapSeconds?: number;
 };
 
@@ -1417,21 +1087,8 @@ export type RotateWebhookSecretResponse = Message<"svc.monitoring.v1.RotateWebho
  * @generated from message svc.monitoring.v1.RotateWebhookSecretResponse
  */
 export type RotateWebhookSecretResponseJson = {
-  /**
-   * @generated from field: svc.monitoring.v1.Destination destination = 1;
-   */
   destination?: DestinationJson;
-
-  /**
-   * `whsec_...`. Only in the first response.
-   *
-   * @generated from field: string webhook_secret = 2;
-   */
   webhookSecret?: string;
-
-  /**
-   * @generated from field: bool secret_available = 3;
-   */
   secretAvailable?: boolean;
 };
 

@@ -239,216 +239,41 @@ export type Incident = Message<"svc.monitoring.v1.Incident"> & {
  * @generated from message svc.monitoring.v1.Incident
  */
 export type IncidentJson = {
-  /**
-   * `projects/p/incidents/i`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string rule_name = 2;
-   */
   ruleName?: string;
-
-  /**
-   * @generated from field: int64 rule_version = 3;
-   */
   ruleVersion?: string;
-
-  /**
-   * @generated from field: string rule_display_name = 4;
-   */
   ruleDisplayName?: string;
-
-  /**
-   * @generated from field: string vm_name = 5;
-   */
   vmName?: string;
-
-  /**
-   * @generated from field: map<string, string> labels = 6;
-   */
   labels?: { [key: string]: string };
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec.Severity severity = 7;
-   */
   severity?: AlertRuleSpec_SeverityJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Incident.State state = 8;
-   */
   state?: Incident_StateJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Incident.RetireReason retire_reason = 9;
-   */
   retireReason?: Incident_RetireReasonJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Incident.Acknowledgement acknowledged = 10;
-   */
   acknowledged?: Incident_AcknowledgementJson;
-
-  /**
-   * @generated from field: optional int64 snoozed_until_unix = 11;
-   */
   snoozedUntilUnix?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertInstance.DataState data_state = 12;
-   */
   dataState?: AlertInstance_DataStateJson;
-
-  /**
-   * First breaching observation.
-   *
-   * @generated from field: int64 started_unix = 13;
-   */
   startedUnix?: string;
-
-  /**
-   * Time of the decision.
-   *
-   * @generated from field: int64 fired_unix = 14;
-   */
   firedUnix?: string;
-
-  /**
-   * @generated from field: optional int64 recovered_unix = 15;
-   */
   recoveredUnix?: string;
-
-  /**
-   * Value at the last decision.
-   *
-   * @generated from field: optional double value = 16;
-   */
   value?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * @generated from field: string metric_id = 17;
-   */
   metricId?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec.Operator operator = 18;
-   */
   operator?: AlertRuleSpec_OperatorJson;
-
-  /**
-   * @generated from field: double threshold = 19;
-   */
   threshold?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * Late samples showed that the condition had not held. Sent notifications are not corrected.
-   *
-   * @generated from field: bool corrected_after_notification = 20;
-   */
   correctedAfterNotification?: boolean;
-
-  /**
-   * @generated from field: optional int64 retired_unix = 21;
-   */
   retiredUnix?: string;
-
-  /**
-   * Last observation before the current gap, and the reason for the gap. Only while MISSING.
-   *
-   * @generated from field: optional int64 data_missing_since_unix = 22;
-   */
   dataMissingSinceUnix?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Incident.MissingReason data_missing_reason = 23;
-   */
   dataMissingReason?: Incident_MissingReasonJson;
-
-  /**
-   * The evaluator's error; empty = it works. An error is never a recovery.
-   *
-   * @generated from field: string evaluator_error = 24;
-   */
   evaluatorError?: string;
-
-  /**
-   * For a condition on a whole data center: its name and its silent VMs (at most 1,000; left out of
-   * lists and watches). `vm_name` is empty in this case.
-   *
-   * @generated from field: string datacenter = 25;
-   */
   datacenter?: string;
-
-  /**
-   * @generated from field: repeated string held_vms = 26;
-   */
   heldVms?: string[];
-
-  /**
-   * @generated from field: int64 held_vm_count = 27;
-   */
   heldVmCount?: string;
-
-  /**
-   * @generated from field: int32 sustained_seconds = 28;
-   */
   sustainedSeconds?: number;
-
-  /**
-   * Reminders so far.
-   *
-   * @generated from field: int32 repeats = 29;
-   */
   repeats?: number;
-
-  /**
-   * Oldest first, at most 500 entries: a longer timeline has its start and end, with a `leftOut`
-   * entry between. Left out of lists and watches.
-   *
-   * @generated from field: repeated svc.monitoring.v1.Incident.TimelineEntry timeline = 30;
-   */
   timeline?: Incident_TimelineEntryJson[];
-
-  /**
-   * `projects/p/alertInstances/i`: the instance that raised it.
-   *
-   * @generated from field: string alert_instance_name = 31;
-   */
   alertInstanceName?: string;
-
-  /**
-   * Labels of the rule when it fired; `labels` are those of the series.
-   *
-   * @generated from field: map<string, string> rule_labels = 32;
-   */
   ruleLabels?: { [key: string]: string };
-
-  /**
-   * The rule's runbook when it fired; empty = none.
-   *
-   * @generated from field: string runbook_text = 33;
-   */
   runbookText?: string;
-
-  /**
-   * @generated from field: string runbook_url = 34;
-   */
   runbookUrl?: string;
-
-  /**
-   * Display name of the VM; empty for a condition on a whole data center.
-   *
-   * @generated from field: string vm_display_name = 35;
-   */
   vmDisplayName?: string;
-
-  /**
-   * Data center of the VM when it fired; empty when unknown.
-   *
-   * @generated from field: string vm_datacenter = 36;
-   */
   vmDatacenter?: string;
 };
 
@@ -483,19 +308,8 @@ export type Incident_Acknowledgement = Message<"svc.monitoring.v1.Incident.Ackno
  * @generated from message svc.monitoring.v1.Incident.Acknowledgement
  */
 export type Incident_AcknowledgementJson = {
-  /**
-   * @generated from field: string by = 1;
-   */
   by?: string;
-
-  /**
-   * @generated from field: int64 at_unix = 2;
-   */
   atUnix?: string;
-
-  /**
-   * @generated from field: string note = 3;
-   */
   note?: string;
 };
 
@@ -557,46 +371,11 @@ export type Incident_TimelineEntry = Message<"svc.monitoring.v1.Incident.Timelin
  * @generated from message svc.monitoring.v1.Incident.TimelineEntry
  */
 export type Incident_TimelineEntryJson = {
-  /**
-   * @generated from field: int64 at_unix = 1;
-   */
   atUnix?: string;
-
-  /**
-   * From the log: `sustained`, `recovered`, `acknowledged`, `snoozed`, `snoozeEnded`,
-   * `repeated`, `dataMissing`..., or for a notification `sent`, `suppressed`, `expired`,
-   * `failed`.
-   *
-   * @generated from field: string event = 2;
-   */
   event?: string;
-
-  /**
-   * Resource name of the actor, or the part of the service.
-   *
-   * @generated from field: string by = 3;
-   */
   by?: string;
-
-  /**
-   * One line, for people.
-   *
-   * @generated from field: string detail = 4;
-   */
   detail?: string;
-
-  /**
-   * Notifications only.
-   *
-   * @generated from field: string delivery_name = 5;
-   */
   deliveryName?: string;
-
-  /**
-   * The event's public fields: times in Unix ms, values in the metric's unit.
-   *
-   * @generated from field: google.protobuf.Struct fields = 6;
-   */
   fields?: StructJson;
 };
 
@@ -825,72 +604,16 @@ export type ListIncidentsRequest = Message<"svc.monitoring.v1.ListIncidentsReque
  * @generated from message svc.monitoring.v1.ListIncidentsRequest
  */
 export type ListIncidentsRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * Filter by state; unspecified = all.
-   *
-   * @generated from field: svc.monitoring.v1.Incident.State state = 2;
-   */
   state?: Incident_StateJson;
-
-  /**
-   * @generated from field: string rule_name = 3;
-   */
   ruleName?: string;
-
-  /**
-   * Also matches incidents of data centers whose stored silent VMs include it.
-   *
-   * @generated from field: string vm_name = 4;
-   */
   vmName?: string;
-
-  /**
-   * Fired in this range, Unix seconds; 0 = open.
-   *
-   * @generated from field: int64 start_time_unix = 5;
-   */
   startTimeUnix?: string;
-
-  /**
-   * @generated from field: int64 end_time_unix = 6;
-   */
   endTimeUnix?: string;
-
-  /**
-   * @generated from field: int32 page_size = 7;
-   */
   pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 8;
-   */
   pageToken?: string;
-
-  /**
-   * Filter by severity; empty = all.
-   *
-   * @generated from field: repeated svc.monitoring.v1.AlertRuleSpec.Severity severities = 9;
-   */
   severities?: AlertRuleSpec_SeverityJson[];
-
-  /**
-   * true: only those that need attention: firing, neither acknowledged nor snoozed.
-   *
-   * @generated from field: bool attention = 10;
-   */
   attention?: boolean;
-
-  /**
-   * Filter by data center, e.g. `DC-1`: incidents of the data center itself, and of VMs that were in
-   * it when they began; empty = all.
-   *
-   * @generated from field: string datacenter = 11;
-   */
   datacenter?: string;
 };
 
@@ -925,19 +648,7 @@ export type ListIncidentsResponse = Message<"svc.monitoring.v1.ListIncidentsResp
  * @generated from message svc.monitoring.v1.ListIncidentsResponse
  */
 export type ListIncidentsResponseJson = {
-  /**
-   * Newest first.
-   *
-   * @generated from field: repeated svc.monitoring.v1.Incident incidents = 1;
-   */
   incidents?: IncidentJson[];
-
-  /**
-   * Empty = the last page. If two filters leave few of thousands, a page may be short, and with a
-   * small page size even empty: follow the token.
-   *
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken?: string;
 };
 
@@ -962,9 +673,6 @@ export type GetIncidentRequest = Message<"svc.monitoring.v1.GetIncidentRequest">
  * @generated from message svc.monitoring.v1.GetIncidentRequest
  */
 export type GetIncidentRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
 };
 
@@ -997,17 +705,7 @@ export type WatchIncidentsRequest = Message<"svc.monitoring.v1.WatchIncidentsReq
  * @generated from message svc.monitoring.v1.WatchIncidentsRequest
  */
 export type WatchIncidentsRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * true: no snapshot. The first message is a HEARTBEAT, and every change after its `sequence`
-   * follows. A list of incidents requested after its arrival includes all earlier changes.
-   *
-   * @generated from field: bool changes_only = 2;
-   */
   changesOnly?: boolean;
 };
 
@@ -1051,28 +749,9 @@ export type WatchIncidentsResponse = Message<"svc.monitoring.v1.WatchIncidentsRe
  * @generated from message svc.monitoring.v1.WatchIncidentsResponse
  */
 export type WatchIncidentsResponseJson = {
-  /**
-   * @generated from field: svc.monitoring.v1.WatchIncidentsResponse.Kind kind = 1;
-   */
   kind?: WatchIncidentsResponse_KindJson;
-
-  /**
-   * @generated from field: repeated svc.monitoring.v1.Incident incidents = 2;
-   */
   incidents?: IncidentJson[];
-
-  /**
-   * true: another part of the snapshot follows.
-   *
-   * @generated from field: bool snapshot_continues = 3;
-   */
   snapshotContinues?: boolean;
-
-  /**
-   * Position in the log up to which the state is known.
-   *
-   * @generated from field: int64 sequence = 4;
-   */
   sequence?: string;
 };
 
@@ -1156,21 +835,8 @@ export type AcknowledgeIncidentRequest = Message<"svc.monitoring.v1.AcknowledgeI
  * @generated from message svc.monitoring.v1.AcknowledgeIncidentRequest
  */
 export type AcknowledgeIncidentRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * At most 1,000 characters.
-   *
-   * @generated from field: string note = 3;
-   */
   note?: string;
 };
 
@@ -1207,21 +873,8 @@ export type SnoozeIncidentRequest = Message<"svc.monitoring.v1.SnoozeIncidentReq
  * @generated from message svc.monitoring.v1.SnoozeIncidentRequest
  */
 export type SnoozeIncidentRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * Unix seconds, at most seven days from now.
-   *
-   * @generated from field: int64 until_unix = 3;
-   */
   untilUnix?: string;
 };
 
@@ -1265,28 +918,9 @@ export type AcknowledgeIncidentsRequest = Message<"svc.monitoring.v1.Acknowledge
  * @generated from message svc.monitoring.v1.AcknowledgeIncidentsRequest
  */
 export type AcknowledgeIncidentsRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * 1 to 200 different incidents of the project.
-   *
-   * @generated from field: repeated string names = 3;
-   */
   names?: string[];
-
-  /**
-   * At most 1,000 characters; the same for all.
-   *
-   * @generated from field: string note = 4;
-   */
   note?: string;
 };
 
@@ -1313,11 +947,6 @@ export type AcknowledgeIncidentsResponse = Message<"svc.monitoring.v1.Acknowledg
  * @generated from message svc.monitoring.v1.AcknowledgeIncidentsResponse
  */
 export type AcknowledgeIncidentsResponseJson = {
-  /**
-   * In the order of the request.
-   *
-   * @generated from field: repeated svc.monitoring.v1.IncidentResult results = 1;
-   */
   results?: IncidentResultJson[];
 };
 
@@ -1361,28 +990,9 @@ export type SnoozeIncidentsRequest = Message<"svc.monitoring.v1.SnoozeIncidentsR
  * @generated from message svc.monitoring.v1.SnoozeIncidentsRequest
  */
 export type SnoozeIncidentsRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * 1 to 200 incidents of the project, each once.
-   *
-   * @generated from field: repeated string names = 3;
-   */
   names?: string[];
-
-  /**
-   * Unix seconds, at most seven days from now.
-   *
-   * @generated from field: int64 until_unix = 4;
-   */
   untilUnix?: string;
 };
 
@@ -1409,11 +1019,6 @@ export type SnoozeIncidentsResponse = Message<"svc.monitoring.v1.SnoozeIncidents
  * @generated from message svc.monitoring.v1.SnoozeIncidentsResponse
  */
 export type SnoozeIncidentsResponseJson = {
-  /**
-   * In the order of the request.
-   *
-   * @generated from field: repeated svc.monitoring.v1.IncidentResult results = 1;
-   */
   results?: IncidentResultJson[];
 };
 
@@ -1463,30 +1068,9 @@ export type IncidentResult = Message<"svc.monitoring.v1.IncidentResult"> & {
  * @generated from message svc.monitoring.v1.IncidentResult
  */
 export type IncidentResultJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * The current incident, without timeline and silent VMs; absent = it does not exist.
-   *
-   * @generated from field: svc.monitoring.v1.Incident incident = 2;
-   */
   incident?: IncidentJson;
-
-  /**
-   * Reason of the refusal, e.g. `INVALID_STATE` for an ended incident; empty = done.
-   *
-   * @generated from field: string error_reason = 3;
-   */
   errorReason?: string;
-
-  /**
-   * Message of the refusal.
-   *
-   * @generated from field: string error_message = 4;
-   */
   errorMessage?: string;
 };
 
@@ -1516,14 +1100,7 @@ export type UnsnoozeIncidentRequest = Message<"svc.monitoring.v1.UnsnoozeInciden
  * @generated from message svc.monitoring.v1.UnsnoozeIncidentRequest
  */
 export type UnsnoozeIncidentRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
 };
 
@@ -1548,9 +1125,6 @@ export type ExplainIncidentRequest = Message<"svc.monitoring.v1.ExplainIncidentR
  * @generated from message svc.monitoring.v1.ExplainIncidentRequest
  */
 export type ExplainIncidentRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
 };
 
@@ -1610,44 +1184,12 @@ export type ExplainIncidentResponse = Message<"svc.monitoring.v1.ExplainIncident
  * @generated from message svc.monitoring.v1.ExplainIncidentResponse
  */
 export type ExplainIncidentResponseJson = {
-  /**
-   * @generated from field: svc.monitoring.v1.Incident incident = 1;
-   */
   incident?: IncidentJson;
-
-  /**
-   * @generated from field: svc.monitoring.v1.ExplainIncidentResponse.Condition condition = 2;
-   */
   condition?: ExplainIncidentResponse_ConditionJson;
-
-  /**
-   * Samples as they were when it fired, oldest first, thinned to at most 512 (`window_thinned`).
-   * Empty if it fired because of missing samples.
-   *
-   * @generated from field: repeated svc.monitoring.v1.ExplainIncidentResponse.Sample window = 3;
-   */
   window?: ExplainIncidentResponse_SampleJson[];
-
-  /**
-   * @generated from field: bool window_thinned = 4;
-   */
   windowThinned?: boolean;
-
-  /**
-   * @generated from field: repeated svc.monitoring.v1.ExplainIncidentResponse.Gap gaps = 5;
-   */
   gaps?: ExplainIncidentResponse_GapJson[];
-
-  /**
-   * @generated from field: svc.monitoring.v1.ExplainIncidentResponse.Recomputation recomputation = 6;
-   */
   recomputation?: ExplainIncidentResponse_RecomputationJson;
-
-  /**
-   * Description of the decision.
-   *
-   * @generated from field: string summary = 7;
-   */
   summary?: string;
 };
 
@@ -1684,21 +1226,8 @@ export type ExplainIncidentResponse_Sample = Message<"svc.monitoring.v1.ExplainI
  * @generated from message svc.monitoring.v1.ExplainIncidentResponse.Sample
  */
 export type ExplainIncidentResponse_SampleJson = {
-  /**
-   * @generated from field: int64 observed_unix_ms = 1;
-   */
   observedUnixMs?: string;
-
-  /**
-   * @generated from field: double value = 2;
-   */
   value?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * True when it satisfies the rule's condition.
-   *
-   * @generated from field: bool breaches = 3;
-   */
   breaches?: boolean;
 };
 
@@ -1739,21 +1268,8 @@ export type ExplainIncidentResponse_Gap = Message<"svc.monitoring.v1.ExplainInci
  * @generated from message svc.monitoring.v1.ExplainIncidentResponse.Gap
  */
 export type ExplainIncidentResponse_GapJson = {
-  /**
-   * @generated from field: int64 start_unix_ms = 1;
-   */
   startUnixMs?: string;
-
-  /**
-   * @generated from field: int64 end_unix_ms = 2;
-   */
   endUnixMs?: string;
-
-  /**
-   * Within the gap tolerance: it did not interrupt the run.
-   *
-   * @generated from field: bool tolerated = 3;
-   */
   tolerated?: boolean;
 };
 
@@ -1817,44 +1333,13 @@ export type ExplainIncidentResponse_Condition = Message<"svc.monitoring.v1.Expla
  * @generated from message svc.monitoring.v1.ExplainIncidentResponse.Condition
  */
 export type ExplainIncidentResponse_ConditionJson = {
-  /**
-   * @generated from field: string metric_id = 1;
-   */
   metricId?: string;
-
-  /**
-   * @generated from field: string unit = 2;
-   */
   unit?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec.Operator operator = 3;
-   */
   operator?: AlertRuleSpec_OperatorJson;
-
-  /**
-   * @generated from field: double threshold = 4;
-   */
   threshold?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * @generated from field: int32 sustained_seconds = 5;
-   */
   sustainedSeconds?: number;
-
-  /**
-   * @generated from field: optional double recovery_threshold = 6;
-   */
   recoveryThreshold?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * @generated from field: optional int32 recovery_seconds = 7;
-   */
   recoverySeconds?: number;
-
-  /**
-   * @generated from field: int32 gap_tolerance_seconds = 8;
-   */
   gapToleranceSeconds?: number;
 };
 
@@ -1898,24 +1383,9 @@ export type ExplainIncidentResponse_Recomputation = Message<"svc.monitoring.v1.E
  * @generated from message svc.monitoring.v1.ExplainIncidentResponse.Recomputation
  */
 export type ExplainIncidentResponse_RecomputationJson = {
-  /**
-   * @generated from field: svc.monitoring.v1.ExplainIncidentResponse.Recomputation.Status status = 1;
-   */
   status?: ExplainIncidentResponse_Recomputation_StatusJson;
-
-  /**
-   * @generated from field: string detail = 2;
-   */
   detail?: string;
-
-  /**
-   * @generated from field: optional int64 started_unix_ms = 3;
-   */
   startedUnixMs?: string;
-
-  /**
-   * @generated from field: optional int64 fired_observed_unix_ms = 4;
-   */
   firedObservedUnixMs?: string;
 };
 

@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/maintenance.proto.
  */
 export const file_svc_monitoring_v1_maintenance: GenFile = /*@__PURE__*/
-  fileDesc("CiNzdmMvbW9uaXRvcmluZy92MS9tYWludGVuYW5jZS5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEi8QMKEU1haW50ZW5hbmNlV2luZG93EgwKBG5hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEg8KB3ZtX25hbWUYAyABKAkSEQoJZnJvbV91bml4GAQgASgDEhIKCnVudGlsX3VuaXgYBSABKAMSDAoEbm90ZRgGIAEoCRI5CgVzdGF0ZRgHIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLk1haW50ZW5hbmNlV2luZG93LlN0YXRlEhIKCmNyZWF0ZWRfYnkYCCABKAkSFAoMY3JlYXRlZF91bml4GAkgASgDEhcKCmVuZGVkX3VuaXgYCiABKANIAIgBARIQCghlbmRlZF9ieRgLIAEoCRIZChFydWxlX2Rpc3BsYXlfbmFtZRgMIAEoCRIXCg92bV9kaXNwbGF5X25hbWUYDSABKAkSHwoXY3JlYXRlZF9ieV9kaXNwbGF5X25hbWUYDiABKAkSHQoVZW5kZWRfYnlfZGlzcGxheV9uYW1lGA8gASgJImIKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASDQoJU0NIRURVTEVEEAESCgoGQUNUSVZFEAISDgoKQU5OT1VOQ0lORxADEggKBE9WRVIQBBINCglDQU5DRUxMRUQQBUINCgtfZW5kZWRfdW5peCKjAQoeQ3JlYXRlTWFpbnRlbmFuY2VXaW5kb3dSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhEKCXJ1bGVfbmFtZRgDIAEoCRIPCgd2bV9uYW1lGAQgASgJEhEKCWZyb21fdW5peBgFIAEoAxISCgp1bnRpbF91bml4GAYgASgDEgwKBG5vdGUYByABKAkicgodTGlzdE1haW50ZW5hbmNlV2luZG93c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJEhQKDGluY2x1ZGVfb3ZlchgEIAEoCCJwCh5MaXN0TWFpbnRlbmFuY2VXaW5kb3dzUmVzcG9uc2USNQoHd2luZG93cxgBIAMoCzIkLnN2Yy5tb25pdG9yaW5nLnYxLk1haW50ZW5hbmNlV2luZG93EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI/ChtFbmRNYWludGVuYW5jZVdpbmRvd1JlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJMpgDChJNYWludGVuYW5jZVNlcnZpY2USfgoXQ3JlYXRlTWFpbnRlbmFuY2VXaW5kb3cSMS5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVNYWludGVuYW5jZVdpbmRvd1JlcXVlc3QaJC5zdmMubW9uaXRvcmluZy52MS5NYWludGVuYW5jZVdpbmRvdyIKirUYBggGEAEYAhKHAQoWTGlzdE1haW50ZW5hbmNlV2luZG93cxIwLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RNYWludGVuYW5jZVdpbmRvd3NSZXF1ZXN0GjEuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1haW50ZW5hbmNlV2luZG93c1Jlc3BvbnNlIgiKtRgECAYYARJ4ChRFbmRNYWludGVuYW5jZVdpbmRvdxIuLnN2Yy5tb25pdG9yaW5nLnYxLkVuZE1haW50ZW5hbmNlV2luZG93UmVxdWVzdBokLnN2Yy5tb25pdG9yaW5nLnYxLk1haW50ZW5hbmNlV2luZG93IgqKtRgGCAYQARgCYgZwcm90bzM", [file_svc_options_v1_policy]);
+  fileDesc("CiNzdmMvbW9uaXRvcmluZy92MS9tYWludGVuYW5jZS5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEi8QMKEU1haW50ZW5hbmNlV2luZG93EgwKBG5hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEg8KB3ZtX25hbWUYAyABKAkSEQoJZnJvbV91bml4GAQgASgDEhIKCnVudGlsX3VuaXgYBSABKAMSDAoEbm90ZRgGIAEoCRI5CgVzdGF0ZRgHIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLk1haW50ZW5hbmNlV2luZG93LlN0YXRlEhIKCmNyZWF0ZWRfYnkYCCABKAkSFAoMY3JlYXRlZF91bml4GAkgASgDEhcKCmVuZGVkX3VuaXgYCiABKANIAIgBARIQCghlbmRlZF9ieRgLIAEoCRIZChFydWxlX2Rpc3BsYXlfbmFtZRgMIAEoCRIXCg92bV9kaXNwbGF5X25hbWUYDSABKAkSHwoXY3JlYXRlZF9ieV9kaXNwbGF5X25hbWUYDiABKAkSHQoVZW5kZWRfYnlfZGlzcGxheV9uYW1lGA8gASgJImIKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASDQoJU0NIRURVTEVEEAESCgoGQUNUSVZFEAISDgoKQU5OT1VOQ0lORxADEggKBE9WRVIQBBINCglDQU5DRUxMRUQQBUINCgtfZW5kZWRfdW5peCKjAQoeQ3JlYXRlTWFpbnRlbmFuY2VXaW5kb3dSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhEKCXJ1bGVfbmFtZRgDIAEoCRIPCgd2bV9uYW1lGAQgASgJEhEKCWZyb21fdW5peBgFIAEoAxISCgp1bnRpbF91bml4GAYgASgDEgwKBG5vdGUYByABKAkicgodTGlzdE1haW50ZW5hbmNlV2luZG93c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJEhQKDGluY2x1ZGVfb3ZlchgEIAEoCCJwCh5MaXN0TWFpbnRlbmFuY2VXaW5kb3dzUmVzcG9uc2USNQoHd2luZG93cxgBIAMoCzIkLnN2Yy5tb25pdG9yaW5nLnYxLk1haW50ZW5hbmNlV2luZG93EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI/ChtFbmRNYWludGVuYW5jZVdpbmRvd1JlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJMpoDChJNYWludGVuYW5jZVNlcnZpY2USfgoXQ3JlYXRlTWFpbnRlbmFuY2VXaW5kb3cSMS5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVNYWludGVuYW5jZVdpbmRvd1JlcXVlc3QaJC5zdmMubW9uaXRvcmluZy52MS5NYWludGVuYW5jZVdpbmRvdyIKirUYBggGEAEYAhKJAQoWTGlzdE1haW50ZW5hbmNlV2luZG93cxIwLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RNYWludGVuYW5jZVdpbmRvd3NSZXF1ZXN0GjEuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1haW50ZW5hbmNlV2luZG93c1Jlc3BvbnNlIgqKtRgGCAYYASABEngKFEVuZE1haW50ZW5hbmNlV2luZG93Ei4uc3ZjLm1vbml0b3JpbmcudjEuRW5kTWFpbnRlbmFuY2VXaW5kb3dSZXF1ZXN0GiQuc3ZjLm1vbml0b3JpbmcudjEuTWFpbnRlbmFuY2VXaW5kb3ciCoq1GAYIBhABGAJiBnByb3RvMw", [file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.monitoring.v1.MaintenanceWindow
@@ -113,93 +113,20 @@ export type MaintenanceWindow = Message<"svc.monitoring.v1.MaintenanceWindow"> &
  * @generated from message svc.monitoring.v1.MaintenanceWindow
  */
 export type MaintenanceWindowJson = {
-  /**
-   * `projects/p/maintenanceWindows/m`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * Only incidents of this rule; empty = every rule.
-   *
-   * @generated from field: string rule_name = 2;
-   */
   ruleName?: string;
-
-  /**
-   * Only incidents on this VM; empty = every VM, and conditions on whole data centers.
-   *
-   * @generated from field: string vm_name = 3;
-   */
   vmName?: string;
-
-  /**
-   * @generated from field: int64 from_unix = 4;
-   */
   fromUnix?: string;
-
-  /**
-   * @generated from field: int64 until_unix = 5;
-   */
   untilUnix?: string;
-
-  /**
-   * Reason, in words.
-   *
-   * @generated from field: string note = 6;
-   */
   note?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.MaintenanceWindow.State state = 7;
-   */
   state?: MaintenanceWindow_StateJson;
-
-  /**
-   * @generated from field: string created_by = 8;
-   */
   createdBy?: string;
-
-  /**
-   * @generated from field: int64 created_unix = 9;
-   */
   createdUnix?: string;
-
-  /**
-   * Time at which it ended, on time or early; absent = it has not ended.
-   *
-   * @generated from field: optional int64 ended_unix = 10;
-   */
   endedUnix?: string;
-
-  /**
-   * Who ended it early; empty = no one.
-   *
-   * @generated from field: string ended_by = 11;
-   */
   endedBy?: string;
-
-  /**
-   * Current display names of the rule, the VM, who planned it, and who ended it early.
-   *
-   * @generated from field: string rule_display_name = 12;
-   */
   ruleDisplayName?: string;
-
-  /**
-   * @generated from field: string vm_display_name = 13;
-   */
   vmDisplayName?: string;
-
-  /**
-   * @generated from field: string created_by_display_name = 14;
-   */
   createdByDisplayName?: string;
-
-  /**
-   * @generated from field: string ended_by_display_name = 15;
-   */
   endedByDisplayName?: string;
 };
 
@@ -321,49 +248,12 @@ export type CreateMaintenanceWindowRequest = Message<"svc.monitoring.v1.CreateMa
  * @generated from message svc.monitoring.v1.CreateMaintenanceWindowRequest
  */
 export type CreateMaintenanceWindowRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * Empty = every rule.
-   *
-   * @generated from field: string rule_name = 3;
-   */
   ruleName?: string;
-
-  /**
-   * Empty = every VM.
-   *
-   * @generated from field: string vm_name = 4;
-   */
   vmName?: string;
-
-  /**
-   * 0, or a past time = now. At most a year ahead.
-   *
-   * @generated from field: int64 from_unix = 5;
-   */
   fromUnix?: string;
-
-  /**
-   * At most 30 days after the start.
-   *
-   * @generated from field: int64 until_unix = 6;
-   */
   untilUnix?: string;
-
-  /**
-   * At most 1,000 characters.
-   *
-   * @generated from field: string note = 7;
-   */
   note?: string;
 };
 
@@ -405,26 +295,9 @@ export type ListMaintenanceWindowsRequest = Message<"svc.monitoring.v1.ListMaint
  * @generated from message svc.monitoring.v1.ListMaintenanceWindowsRequest
  */
 export type ListMaintenanceWindowsRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: int32 page_size = 2;
-   */
   pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 3;
-   */
   pageToken?: string;
-
-  /**
-   * true: also those that are over.
-   *
-   * @generated from field: bool include_over = 4;
-   */
   includeOver?: boolean;
 };
 
@@ -454,14 +327,7 @@ export type ListMaintenanceWindowsResponse = Message<"svc.monitoring.v1.ListMain
  * @generated from message svc.monitoring.v1.ListMaintenanceWindowsResponse
  */
 export type ListMaintenanceWindowsResponseJson = {
-  /**
-   * @generated from field: repeated svc.monitoring.v1.MaintenanceWindow windows = 1;
-   */
   windows?: MaintenanceWindowJson[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken?: string;
 };
 
@@ -491,14 +357,7 @@ export type EndMaintenanceWindowRequest = Message<"svc.monitoring.v1.EndMaintena
  * @generated from message svc.monitoring.v1.EndMaintenanceWindowRequest
  */
 export type EndMaintenanceWindowRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
 };
 

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/monitoring.proto.
  */
 export const file_svc_monitoring_v1_monitoring: GenFile = /*@__PURE__*/
-  fileDesc("CiJzdmMvbW9uaXRvcmluZy92MS9tb25pdG9yaW5nLnByb3RvEhFzdmMubW9uaXRvcmluZy52MSLJAQoYUXVlcnlWTU1vbml0b3JpbmdSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKbWV0cmljX2lkcxgCIAMoCRIcCg9zdGFydF90aW1lX3VuaXgYAyABKANIAIgBARIaCg1lbmRfdGltZV91bml4GAQgASgDSAGIAQESFAoMc3RlcF9zZWNvbmRzGAUgASgFEhUKDXdpdGhfZXh0cmVtZXMYBiABKAhCEgoQX3N0YXJ0X3RpbWVfdW5peEIQCg5fZW5kX3RpbWVfdW5peCK5AQoZUXVlcnlWTU1vbml0b3JpbmdSZXNwb25zZRIXCg9zdGFydF90aW1lX3VuaXgYASABKAMSFQoNZW5kX3RpbWVfdW5peBgCIAEoAxIUCgxzdGVwX3NlY29uZHMYAyABKAUSKwoHcXVhbGl0eRgEIAEoCzIaLnN2Yy5tb25pdG9yaW5nLnYxLlF1YWxpdHkSKQoGc2VyaWVzGAUgAygLMhkuc3ZjLm1vbml0b3JpbmcudjEuU2VyaWVzIrkBCgZTZXJpZXMSEQoJbWV0cmljX2lkGAEgASgJEgwKBHVuaXQYAiABKAkSNQoGbGFiZWxzGAMgAygLMiUuc3ZjLm1vbml0b3JpbmcudjEuU2VyaWVzLkxhYmVsc0VudHJ5EigKBnBvaW50cxgEIAMoCzIYLnN2Yy5tb25pdG9yaW5nLnYxLlBvaW50Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEibAoFUG9pbnQSEQoJdGltZV91bml4GAEgASgDEhIKBXZhbHVlGAIgASgBSACIAQESEAoDbWluGAMgASgBSAGIAQESEAoDbWF4GAQgASgBSAKIAQFCCAoGX3ZhbHVlQgYKBF9taW5CBgoEX21heCK+AwoHUXVhbGl0eRIvCgVzdGF0ZRgBIAEoDjIgLnN2Yy5tb25pdG9yaW5nLnYxLlF1YWxpdHkuU3RhdGUSHwoSbGFzdF9vYnNlcnZlZF91bml4GAIgASgDSACIAQESGAoQZGF0YWNlbnRlcl9zdGF0ZRgDIAEoCRIYChBleHBlY3RlZF9zYW1wbGVzGAQgASgDEhgKEG9ic2VydmVkX3NhbXBsZXMYBSABKAMSJAoEZ2FwcxgGIAMoCzIWLnN2Yy5tb25pdG9yaW5nLnYxLkdhcBIxCgdtZXRyaWNzGAcgAygLMiAuc3ZjLm1vbml0b3JpbmcudjEuTWV0cmljUXVhbGl0eRIPCgdyZWFzb25zGAggAygJEjgKCmltcG9zc2libGUYCSADKAsyJC5zdmMubW9uaXRvcmluZy52MS5JbXBvc3NpYmxlUmVhZGluZyJYCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEggKBExJVkUQARIJCgVTVEFMRRACEgsKB1BBUlRJQUwQAxILCgdOT19EQVRBEAQSCQoFRVJST1IQBUIVChNfbGFzdF9vYnNlcnZlZF91bml4IrkBChFJbXBvc3NpYmxlUmVhZGluZxIRCgltZXRyaWNfaWQYASABKAkSQAoGbGFiZWxzGAIgAygLMjAuc3ZjLm1vbml0b3JpbmcudjEuSW1wb3NzaWJsZVJlYWRpbmcuTGFiZWxzRW50cnkSEQoJdGltZV91bml4GAMgASgDEg0KBXZhbHVlGAQgASgBGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiOwoDR2FwEhIKCnN0YXJ0X3VuaXgYASABKAMSEAoIZW5kX3VuaXgYAiABKAMSDgoGcmVhc29uGAMgASgJInEKDU1ldHJpY1F1YWxpdHkSEQoJbWV0cmljX2lkGAEgASgJEi8KBXN0YXRlGAIgASgOMiAuc3ZjLm1vbml0b3JpbmcudjEuUXVhbGl0eS5TdGF0ZRIOCgZyZWFzb24YAyABKAkSDAoEaGVscBgEIAEoCSLJAQoXTGlzdFZNTW9uaXRvcmluZ1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRIWCg5pbnZlbnRvcnlfb25seRgDIAEoCBISCgpwYWdlX3Rva2VuGAQgASgJEg4KBnNlYXJjaBgFIAEoCRI1CgZzdGF0ZXMYBiADKA4yJS5zdmMubW9uaXRvcmluZy52MS5WTU1vbml0b3JpbmcuU3RhdGUSEgoKZGF0YWNlbnRlchgHIAEoCSJ1ChhMaXN0Vk1Nb25pdG9yaW5nUmVzcG9uc2USLAoDdm1zGAEgAygLMh8uc3ZjLm1vbml0b3JpbmcudjEuVk1Nb25pdG9yaW5nEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgFIiYKFkdldFZNTW9uaXRvcmluZ1JlcXVlc3QSDAoEbmFtZRgBIAEoCSL6BAoMVk1Nb25pdG9yaW5nEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEjQKBXN0YXRlGAMgASgOMiUuc3ZjLm1vbml0b3JpbmcudjEuVk1Nb25pdG9yaW5nLlN0YXRlEhIKCmRhdGFjZW50ZXIYBCABKAkSEgoFdmNwdXMYBSABKAVIAIgBARIvCgl0ZWxlbWV0cnkYBiABKAsyHC5zdmMubW9uaXRvcmluZy52MS5UZWxlbWV0cnkSGwoTZXhwYW5kZWRfbW9uaXRvcmluZxgHIAEoCBIgChNjcHVfdXRpbGl6YXRpb25fcGN0GAggASgBSAGIAQESHgoRbWVtb3J5X3VzZWRfYnl0ZXMYCSABKAFIAogBARI3CghleHBhbmRlZBgKIAEoCzIlLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGFuZGVkTW9uaXRvcmluZxI+CgpsYXN0X3N0YXRlGAsgASgOMiUuc3ZjLm1vbml0b3JpbmcudjEuVk1Nb25pdG9yaW5nLlN0YXRlSAOIAQESIAoTc3RhdGVfb2JzZXJ2ZWRfdW5peBgMIAEoA0gEiAEBIl4KBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHUlVOTklORxABEgoKBlBBVVNFRBACEgsKB1NUT1BQRUQQAxILCgdDUkFTSEVEEAQSCwoHVU5LTk9XThAFQggKBl92Y3B1c0IWChRfY3B1X3V0aWxpemF0aW9uX3BjdEIUChJfbWVtb3J5X3VzZWRfYnl0ZXNCDQoLX2xhc3Rfc3RhdGVCFgoUX3N0YXRlX29ic2VydmVkX3VuaXgioQIKEkV4cGFuZGVkTW9uaXRvcmluZxIRCglhdmFpbGFibGUYASABKAgSDgoGcmVhc29uGAIgASgJEjoKBXN0YXRlGAMgASgOMisuc3ZjLm1vbml0b3JpbmcudjEuRXhwYW5kZWRNb25pdG9yaW5nLlN0YXRlEh8KEnRva2VuX2V4cGlyZXNfdW5peBgEIAEoA0gAiAEBEh8KEmxhc3Rfb2JzZXJ2ZWRfdW5peBgFIAEoA0gBiAEBIjwKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASBwoDT0ZGEAESCwoHT0ZGRVJFRBACEgYKAk9OEANCFQoTX3Rva2VuX2V4cGlyZXNfdW5peEIVChNfbGFzdF9vYnNlcnZlZF91bml4IsEBCglUZWxlbWV0cnkSMQoFc3RhdGUYASABKA4yIi5zdmMubW9uaXRvcmluZy52MS5UZWxlbWV0cnkuU3RhdGUSHwoSbGFzdF9vYnNlcnZlZF91bml4GAIgASgDSACIAQEiSQoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIICgRMSVZFEAESCQoFU1RBTEUQAhIJCgVORVZFUhADEgkKBUVSUk9SEARCFQoTX2xhc3Rfb2JzZXJ2ZWRfdW5peCI0ChxMaXN0TWV0cmljRGVzY3JpcHRvcnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCSJZCh1MaXN0TWV0cmljRGVzY3JpcHRvcnNSZXNwb25zZRI4CgtkZXNjcmlwdG9ycxgBIAMoCzIjLnN2Yy5tb25pdG9yaW5nLnYxLk1ldHJpY0Rlc2NyaXB0b3IifgoQTWV0cmljRGVzY3JpcHRvchIRCgltZXRyaWNfaWQYASABKAkSDAoEdW5pdBgCIAEoCRIOCgZzb3VyY2UYAyABKAkSEwoLcHJvbXFsX25hbWUYBCABKAkSEgoKbGltaXRhdGlvbhgFIAEoCRIQCghleHBhbmRlZBgGIAEoCCIvChdHZXRQcm9qZWN0TGltaXRzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkiSwoYR2V0UHJvamVjdExpbWl0c1Jlc3BvbnNlEi8KBmxpbWl0cxgBIAMoCzIfLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RMaW1pdCJqCgxQcm9qZWN0TGltaXQSDAoEbmFtZRgBIAEoCRINCgVsaW1pdBgCIAEoAxIRCgR1c2VkGAMgASgDSACIAQESDAoEdW5pdBgEIAEoCRITCgtkZXNjcmlwdGlvbhgFIAEoCUIHCgVfdXNlZDLhBAoRTW9uaXRvcmluZ1NlcnZpY2USdgoRUXVlcnlWTU1vbml0b3JpbmcSKy5zdmMubW9uaXRvcmluZy52MS5RdWVyeVZNTW9uaXRvcmluZ1JlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5RdWVyeVZNTW9uaXRvcmluZ1Jlc3BvbnNlIgaKtRgCCAEScwoQTGlzdFZNTW9uaXRvcmluZxIqLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RWTU1vbml0b3JpbmdSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuTGlzdFZNTW9uaXRvcmluZ1Jlc3BvbnNlIgaKtRgCCAESZQoPR2V0Vk1Nb25pdG9yaW5nEikuc3ZjLm1vbml0b3JpbmcudjEuR2V0Vk1Nb25pdG9yaW5nUmVxdWVzdBofLnN2Yy5tb25pdG9yaW5nLnYxLlZNTW9uaXRvcmluZyIGirUYAggBEoIBChVMaXN0TWV0cmljRGVzY3JpcHRvcnMSLy5zdmMubW9uaXRvcmluZy52MS5MaXN0TWV0cmljRGVzY3JpcHRvcnNSZXF1ZXN0GjAuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1ldHJpY0Rlc2NyaXB0b3JzUmVzcG9uc2UiBoq1GAIIARJzChBHZXRQcm9qZWN0TGltaXRzEiouc3ZjLm1vbml0b3JpbmcudjEuR2V0UHJvamVjdExpbWl0c1JlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5HZXRQcm9qZWN0TGltaXRzUmVzcG9uc2UiBoq1GAIIAWIGcHJvdG8z", [file_svc_options_v1_policy]);
+  fileDesc("CiJzdmMvbW9uaXRvcmluZy92MS9tb25pdG9yaW5nLnByb3RvEhFzdmMubW9uaXRvcmluZy52MSLJAQoYUXVlcnlWTU1vbml0b3JpbmdSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKbWV0cmljX2lkcxgCIAMoCRIcCg9zdGFydF90aW1lX3VuaXgYAyABKANIAIgBARIaCg1lbmRfdGltZV91bml4GAQgASgDSAGIAQESFAoMc3RlcF9zZWNvbmRzGAUgASgFEhUKDXdpdGhfZXh0cmVtZXMYBiABKAhCEgoQX3N0YXJ0X3RpbWVfdW5peEIQCg5fZW5kX3RpbWVfdW5peCK5AQoZUXVlcnlWTU1vbml0b3JpbmdSZXNwb25zZRIXCg9zdGFydF90aW1lX3VuaXgYASABKAMSFQoNZW5kX3RpbWVfdW5peBgCIAEoAxIUCgxzdGVwX3NlY29uZHMYAyABKAUSKwoHcXVhbGl0eRgEIAEoCzIaLnN2Yy5tb25pdG9yaW5nLnYxLlF1YWxpdHkSKQoGc2VyaWVzGAUgAygLMhkuc3ZjLm1vbml0b3JpbmcudjEuU2VyaWVzIrkBCgZTZXJpZXMSEQoJbWV0cmljX2lkGAEgASgJEgwKBHVuaXQYAiABKAkSNQoGbGFiZWxzGAMgAygLMiUuc3ZjLm1vbml0b3JpbmcudjEuU2VyaWVzLkxhYmVsc0VudHJ5EigKBnBvaW50cxgEIAMoCzIYLnN2Yy5tb25pdG9yaW5nLnYxLlBvaW50Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEibAoFUG9pbnQSEQoJdGltZV91bml4GAEgASgDEhIKBXZhbHVlGAIgASgBSACIAQESEAoDbWluGAMgASgBSAGIAQESEAoDbWF4GAQgASgBSAKIAQFCCAoGX3ZhbHVlQgYKBF9taW5CBgoEX21heCK+AwoHUXVhbGl0eRIvCgVzdGF0ZRgBIAEoDjIgLnN2Yy5tb25pdG9yaW5nLnYxLlF1YWxpdHkuU3RhdGUSHwoSbGFzdF9vYnNlcnZlZF91bml4GAIgASgDSACIAQESGAoQZGF0YWNlbnRlcl9zdGF0ZRgDIAEoCRIYChBleHBlY3RlZF9zYW1wbGVzGAQgASgDEhgKEG9ic2VydmVkX3NhbXBsZXMYBSABKAMSJAoEZ2FwcxgGIAMoCzIWLnN2Yy5tb25pdG9yaW5nLnYxLkdhcBIxCgdtZXRyaWNzGAcgAygLMiAuc3ZjLm1vbml0b3JpbmcudjEuTWV0cmljUXVhbGl0eRIPCgdyZWFzb25zGAggAygJEjgKCmltcG9zc2libGUYCSADKAsyJC5zdmMubW9uaXRvcmluZy52MS5JbXBvc3NpYmxlUmVhZGluZyJYCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEggKBExJVkUQARIJCgVTVEFMRRACEgsKB1BBUlRJQUwQAxILCgdOT19EQVRBEAQSCQoFRVJST1IQBUIVChNfbGFzdF9vYnNlcnZlZF91bml4IrkBChFJbXBvc3NpYmxlUmVhZGluZxIRCgltZXRyaWNfaWQYASABKAkSQAoGbGFiZWxzGAIgAygLMjAuc3ZjLm1vbml0b3JpbmcudjEuSW1wb3NzaWJsZVJlYWRpbmcuTGFiZWxzRW50cnkSEQoJdGltZV91bml4GAMgASgDEg0KBXZhbHVlGAQgASgBGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiOwoDR2FwEhIKCnN0YXJ0X3VuaXgYASABKAMSEAoIZW5kX3VuaXgYAiABKAMSDgoGcmVhc29uGAMgASgJInEKDU1ldHJpY1F1YWxpdHkSEQoJbWV0cmljX2lkGAEgASgJEi8KBXN0YXRlGAIgASgOMiAuc3ZjLm1vbml0b3JpbmcudjEuUXVhbGl0eS5TdGF0ZRIOCgZyZWFzb24YAyABKAkSDAoEaGVscBgEIAEoCSLJAQoXTGlzdFZNTW9uaXRvcmluZ1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRIWCg5pbnZlbnRvcnlfb25seRgDIAEoCBISCgpwYWdlX3Rva2VuGAQgASgJEg4KBnNlYXJjaBgFIAEoCRI1CgZzdGF0ZXMYBiADKA4yJS5zdmMubW9uaXRvcmluZy52MS5WTU1vbml0b3JpbmcuU3RhdGUSEgoKZGF0YWNlbnRlchgHIAEoCSJ1ChhMaXN0Vk1Nb25pdG9yaW5nUmVzcG9uc2USLAoDdm1zGAEgAygLMh8uc3ZjLm1vbml0b3JpbmcudjEuVk1Nb25pdG9yaW5nEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgFIiYKFkdldFZNTW9uaXRvcmluZ1JlcXVlc3QSDAoEbmFtZRgBIAEoCSL6BAoMVk1Nb25pdG9yaW5nEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEjQKBXN0YXRlGAMgASgOMiUuc3ZjLm1vbml0b3JpbmcudjEuVk1Nb25pdG9yaW5nLlN0YXRlEhIKCmRhdGFjZW50ZXIYBCABKAkSEgoFdmNwdXMYBSABKAVIAIgBARIvCgl0ZWxlbWV0cnkYBiABKAsyHC5zdmMubW9uaXRvcmluZy52MS5UZWxlbWV0cnkSGwoTZXhwYW5kZWRfbW9uaXRvcmluZxgHIAEoCBIgChNjcHVfdXRpbGl6YXRpb25fcGN0GAggASgBSAGIAQESHgoRbWVtb3J5X3VzZWRfYnl0ZXMYCSABKAFIAogBARI3CghleHBhbmRlZBgKIAEoCzIlLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGFuZGVkTW9uaXRvcmluZxI+CgpsYXN0X3N0YXRlGAsgASgOMiUuc3ZjLm1vbml0b3JpbmcudjEuVk1Nb25pdG9yaW5nLlN0YXRlSAOIAQESIAoTc3RhdGVfb2JzZXJ2ZWRfdW5peBgMIAEoA0gEiAEBIl4KBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHUlVOTklORxABEgoKBlBBVVNFRBACEgsKB1NUT1BQRUQQAxILCgdDUkFTSEVEEAQSCwoHVU5LTk9XThAFQggKBl92Y3B1c0IWChRfY3B1X3V0aWxpemF0aW9uX3BjdEIUChJfbWVtb3J5X3VzZWRfYnl0ZXNCDQoLX2xhc3Rfc3RhdGVCFgoUX3N0YXRlX29ic2VydmVkX3VuaXgioQIKEkV4cGFuZGVkTW9uaXRvcmluZxIRCglhdmFpbGFibGUYASABKAgSDgoGcmVhc29uGAIgASgJEjoKBXN0YXRlGAMgASgOMisuc3ZjLm1vbml0b3JpbmcudjEuRXhwYW5kZWRNb25pdG9yaW5nLlN0YXRlEh8KEnRva2VuX2V4cGlyZXNfdW5peBgEIAEoA0gAiAEBEh8KEmxhc3Rfb2JzZXJ2ZWRfdW5peBgFIAEoA0gBiAEBIjwKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASBwoDT0ZGEAESCwoHT0ZGRVJFRBACEgYKAk9OEANCFQoTX3Rva2VuX2V4cGlyZXNfdW5peEIVChNfbGFzdF9vYnNlcnZlZF91bml4IsEBCglUZWxlbWV0cnkSMQoFc3RhdGUYASABKA4yIi5zdmMubW9uaXRvcmluZy52MS5UZWxlbWV0cnkuU3RhdGUSHwoSbGFzdF9vYnNlcnZlZF91bml4GAIgASgDSACIAQEiSQoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIICgRMSVZFEAESCQoFU1RBTEUQAhIJCgVORVZFUhADEgkKBUVSUk9SEARCFQoTX2xhc3Rfb2JzZXJ2ZWRfdW5peCI0ChxMaXN0TWV0cmljRGVzY3JpcHRvcnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCSJZCh1MaXN0TWV0cmljRGVzY3JpcHRvcnNSZXNwb25zZRI4CgtkZXNjcmlwdG9ycxgBIAMoCzIjLnN2Yy5tb25pdG9yaW5nLnYxLk1ldHJpY0Rlc2NyaXB0b3IifgoQTWV0cmljRGVzY3JpcHRvchIRCgltZXRyaWNfaWQYASABKAkSDAoEdW5pdBgCIAEoCRIOCgZzb3VyY2UYAyABKAkSEwoLcHJvbXFsX25hbWUYBCABKAkSEgoKbGltaXRhdGlvbhgFIAEoCRIQCghleHBhbmRlZBgGIAEoCCIvChdHZXRQcm9qZWN0TGltaXRzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkiSwoYR2V0UHJvamVjdExpbWl0c1Jlc3BvbnNlEi8KBmxpbWl0cxgBIAMoCzIfLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RMaW1pdCJqCgxQcm9qZWN0TGltaXQSDAoEbmFtZRgBIAEoCRINCgVsaW1pdBgCIAEoAxIRCgR1c2VkGAMgASgDSACIAQESDAoEdW5pdBgEIAEoCRITCgtkZXNjcmlwdGlvbhgFIAEoCUIHCgVfdXNlZDLlBAoRTW9uaXRvcmluZ1NlcnZpY2USeAoRUXVlcnlWTU1vbml0b3JpbmcSKy5zdmMubW9uaXRvcmluZy52MS5RdWVyeVZNTW9uaXRvcmluZ1JlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5RdWVyeVZNTW9uaXRvcmluZ1Jlc3BvbnNlIgiKtRgECAEgARJ1ChBMaXN0Vk1Nb25pdG9yaW5nEiouc3ZjLm1vbml0b3JpbmcudjEuTGlzdFZNTW9uaXRvcmluZ1JlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5MaXN0Vk1Nb25pdG9yaW5nUmVzcG9uc2UiCIq1GAQIASABEmUKD0dldFZNTW9uaXRvcmluZxIpLnN2Yy5tb25pdG9yaW5nLnYxLkdldFZNTW9uaXRvcmluZ1JlcXVlc3QaHy5zdmMubW9uaXRvcmluZy52MS5WTU1vbml0b3JpbmciBoq1GAIIARKCAQoVTGlzdE1ldHJpY0Rlc2NyaXB0b3JzEi8uc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1ldHJpY0Rlc2NyaXB0b3JzUmVxdWVzdBowLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RNZXRyaWNEZXNjcmlwdG9yc1Jlc3BvbnNlIgaKtRgCCAEScwoQR2V0UHJvamVjdExpbWl0cxIqLnN2Yy5tb25pdG9yaW5nLnYxLkdldFByb2plY3RMaW1pdHNSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuR2V0UHJvamVjdExpbWl0c1Jlc3BvbnNlIgaKtRgCCAFiBnByb3RvMw", [file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.monitoring.v1.QueryVMMonitoringRequest
@@ -67,46 +67,11 @@ export type QueryVMMonitoringRequest = Message<"svc.monitoring.v1.QueryVMMonitor
  * @generated from message svc.monitoring.v1.QueryVMMonitoringRequest
  */
 export type QueryVMMonitoringRequestJson = {
-  /**
-   * Full VM resource name, `projects/p/vms/v`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * Ids of the catalogue; at least one.
-   *
-   * @generated from field: repeated string metric_ids = 2;
-   */
   metricIds?: string[];
-
-  /**
-   * First point, Unix seconds, required; clamped to retention.
-   *
-   * @generated from field: optional int64 start_time_unix = 3;
-   */
   startTimeUnix?: string;
-
-  /**
-   * Unix seconds, required; clamped to now, then to a whole number of steps after the first point.
-   *
-   * @generated from field: optional int64 end_time_unix = 4;
-   */
   endTimeUnix?: string;
-
-  /**
-   * At least 30. A range has at most 10,000 points, both ends counted.
-   *
-   * @generated from field: int32 step_seconds = 5;
-   */
   stepSeconds?: number;
-
-  /**
-   * true: each point also has the smallest and the greatest value of its step.
-   *
-   * @generated from field: bool with_extremes = 6;
-   */
   withExtremes?: boolean;
 };
 
@@ -155,33 +120,10 @@ export type QueryVMMonitoringResponse = Message<"svc.monitoring.v1.QueryVMMonito
  * @generated from message svc.monitoring.v1.QueryVMMonitoringResponse
  */
 export type QueryVMMonitoringResponseJson = {
-  /**
-   * Actual bounds and step. Callers must use these instead of the requested ones.
-   *
-   * @generated from field: int64 start_time_unix = 1;
-   */
   startTimeUnix?: string;
-
-  /**
-   * @generated from field: int64 end_time_unix = 2;
-   */
   endTimeUnix?: string;
-
-  /**
-   * @generated from field: int32 step_seconds = 3;
-   */
   stepSeconds?: number;
-
-  /**
-   * How complete and fresh `series` is. Always read both.
-   *
-   * @generated from field: svc.monitoring.v1.Quality quality = 4;
-   */
   quality?: QualityJson;
-
-  /**
-   * @generated from field: repeated svc.monitoring.v1.Series series = 5;
-   */
   series?: SeriesJson[];
 };
 
@@ -231,28 +173,9 @@ export type Series = Message<"svc.monitoring.v1.Series"> & {
  * @generated from message svc.monitoring.v1.Series
  */
 export type SeriesJson = {
-  /**
-   * @generated from field: string metric_id = 1;
-   */
   metricId?: string;
-
-  /**
-   * @generated from field: string unit = 2;
-   */
   unit?: string;
-
-  /**
-   * Labels of the series within its VM: `mountpoint`, `device` or `interface`.
-   *
-   * @generated from field: map<string, string> labels = 3;
-   */
   labels?: { [key: string]: string };
-
-  /**
-   * In time order; a step without an observation has no point.
-   *
-   * @generated from field: repeated svc.monitoring.v1.Point points = 4;
-   */
   points?: PointJson[];
 };
 
@@ -298,30 +221,9 @@ export type Point = Message<"svc.monitoring.v1.Point"> & {
  * @generated from message svc.monitoring.v1.Point
  */
 export type PointJson = {
-  /**
-   * End of the step that the point covers, Unix seconds: observations in
-   * (time_unix - step_seconds, time_unix].
-   *
-   * @generated from field: int64 time_unix = 1;
-   */
   timeUnix?: string;
-
-  /**
-   * @generated from field: optional double value = 2;
-   */
   value?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * Smallest and greatest value observed in the step, from the same kind of observations as
-   * `value`. Only with `with_extremes`.
-   *
-   * @generated from field: optional double min = 3;
-   */
   min?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * @generated from field: optional double max = 4;
-   */
   max?: number | "NaN" | "Infinity" | "-Infinity";
 };
 
@@ -403,66 +305,14 @@ export type Quality = Message<"svc.monitoring.v1.Quality"> & {
  * @generated from message svc.monitoring.v1.Quality
  */
 export type QualityJson = {
-  /**
-   * @generated from field: svc.monitoring.v1.Quality.State state = 1;
-   */
   state?: Quality_StateJson;
-
-  /**
-   * Last observation of the VM, in any range; absent = never observed.
-   *
-   * @generated from field: optional int64 last_observed_unix = 2;
-   */
   lastObservedUnix?: string;
-
-  /**
-   * `LIVE` or `STALE`.
-   *
-   * @generated from field: string datacenter_state = 3;
-   */
   datacenterState?: string;
-
-  /**
-   * Number of sampling intervals in the range, and of those with an observation: never more.
-   *
-   * @generated from field: int64 expected_samples = 4;
-   */
   expectedSamples?: string;
-
-  /**
-   * @generated from field: int64 observed_samples = 5;
-   */
   observedSamples?: string;
-
-  /**
-   * @generated from field: repeated svc.monitoring.v1.Gap gaps = 6;
-   */
   gaps?: GapJson[];
-
-  /**
-   * @generated from field: repeated svc.monitoring.v1.MetricQuality metrics = 7;
-   */
   metrics?: MetricQualityJson[];
-
-  /**
-   * All known problems, each once: `FROZEN` (an hour of identical readings), `CONFLICTING_SAMPLES`,
-   * `CLOCK_BACKWARDS`, `CLOCK_AHEAD`, `OUT_OF_RANGE`, `CAPACITY_CHANGED`, `NOT_REPORTED`,
-   * `NOT_REPORTED_BY_GUEST`, `EXPANDED_MONITORING_OFF`, `DATACENTER_STALE`, `READ_FAILED`,
-   * `STORE_FULL` (accepted samples cannot be read yet), `REPORTED_ELSEWHERE` (another collector has
-   * the VM too, and its rows are refused), or the reason why a source left a reading out, such as
-   * `MEMORY_NOT_POLLED`, `NO_MEMORY_FIGURES`, `CLOCKS_APART`, `NOT_ASKED` or `IMPOSSIBLE`;
-   * docs/reading.md lists them. More may be added.
-   *
-   * @generated from field: repeated string reasons = 8;
-   */
   reasons?: string[];
-
-  /**
-   * Observed values that are impossible: the newest 20 of each metric, oldest first. They are not
-   * points, and no rule acts on them.
-   *
-   * @generated from field: repeated svc.monitoring.v1.ImpossibleReading impossible = 9;
-   */
   impossible?: ImpossibleReadingJson[];
 };
 
@@ -569,26 +419,9 @@ export type ImpossibleReading = Message<"svc.monitoring.v1.ImpossibleReading"> &
  * @generated from message svc.monitoring.v1.ImpossibleReading
  */
 export type ImpossibleReadingJson = {
-  /**
-   * @generated from field: string metric_id = 1;
-   */
   metricId?: string;
-
-  /**
-   * As in `Series`.
-   *
-   * @generated from field: map<string, string> labels = 2;
-   */
   labels?: { [key: string]: string };
-
-  /**
-   * @generated from field: int64 time_unix = 3;
-   */
   timeUnix?: string;
-
-  /**
-   * @generated from field: double value = 4;
-   */
   value?: number | "NaN" | "Infinity" | "-Infinity";
 };
 
@@ -630,22 +463,8 @@ export type Gap = Message<"svc.monitoring.v1.Gap"> & {
  * @generated from message svc.monitoring.v1.Gap
  */
 export type GapJson = {
-  /**
-   * @generated from field: int64 start_unix = 1;
-   */
   startUnix?: string;
-
-  /**
-   * @generated from field: int64 end_unix = 2;
-   */
   endUnix?: string;
-
-  /**
-   * `NO_SAMPLES` (nothing arrived), `NOT_RUNNING` (the VM was off), `NOT_REPORTED` (rows arrived
-   * without the metric), or one of the reasons of `Quality`.
-   *
-   * @generated from field: string reason = 3;
-   */
   reason?: string;
 };
 
@@ -689,28 +508,9 @@ export type MetricQuality = Message<"svc.monitoring.v1.MetricQuality"> & {
  * @generated from message svc.monitoring.v1.MetricQuality
  */
 export type MetricQualityJson = {
-  /**
-   * @generated from field: string metric_id = 1;
-   */
   metricId?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Quality.State state = 2;
-   */
   state?: Quality_StateJson;
-
-  /**
-   * The most limiting reason; empty = none.
-   *
-   * @generated from field: string reason = 3;
-   */
   reason?: string;
-
-  /**
-   * What the reason means, and the next step; empty = nothing to do.
-   *
-   * @generated from field: string help = 4;
-   */
   help?: string;
 };
 
@@ -777,51 +577,12 @@ export type ListVMMonitoringRequest = Message<"svc.monitoring.v1.ListVMMonitorin
  * @generated from message svc.monitoring.v1.ListVMMonitoringRequest
  */
 export type ListVMMonitoringRequestJson = {
-  /**
-   * `projects/p`.
-   *
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * Default 50, at most 1000.
-   *
-   * @generated from field: int32 page_size = 2;
-   */
   pageSize?: number;
-
-  /**
-   * true: metrics are left out, which is faster.
-   *
-   * @generated from field: bool inventory_only = 3;
-   */
   inventoryOnly?: boolean;
-
-  /**
-   * @generated from field: string page_token = 4;
-   */
   pageToken?: string;
-
-  /**
-   * Part of the id or of the display name, case-insensitive, at most 100 characters; empty = all.
-   *
-   * @generated from field: string search = 5;
-   */
   search?: string;
-
-  /**
-   * Filter by current state; empty = all. A VM that fell silent is UNKNOWN.
-   *
-   * @generated from field: repeated svc.monitoring.v1.VMMonitoring.State states = 6;
-   */
   states?: VMMonitoring_StateJson[];
-
-  /**
-   * Filter by data center; empty = all.
-   *
-   * @generated from field: string datacenter = 7;
-   */
   datacenter?: string;
 };
 
@@ -860,23 +621,8 @@ export type ListVMMonitoringResponse = Message<"svc.monitoring.v1.ListVMMonitori
  * @generated from message svc.monitoring.v1.ListVMMonitoringResponse
  */
 export type ListVMMonitoringResponseJson = {
-  /**
-   * @generated from field: repeated svc.monitoring.v1.VMMonitoring vms = 1;
-   */
   vms?: VMMonitoringJson[];
-
-  /**
-   * Empty on the last page.
-   *
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken?: string;
-
-  /**
-   * Number of VMs that match the filters, on all pages.
-   *
-   * @generated from field: int32 total_size = 3;
-   */
   totalSize?: number;
 };
 
@@ -903,11 +649,6 @@ export type GetVMMonitoringRequest = Message<"svc.monitoring.v1.GetVMMonitoringR
  * @generated from message svc.monitoring.v1.GetVMMonitoringRequest
  */
 export type GetVMMonitoringRequestJson = {
-  /**
-   * Full resource name, `projects/p/vms/v`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
 };
 
@@ -1000,77 +741,17 @@ export type VMMonitoring = Message<"svc.monitoring.v1.VMMonitoring"> & {
  * @generated from message svc.monitoring.v1.VMMonitoring
  */
 export type VMMonitoringJson = {
-  /**
-   * Full resource name, `projects/p/vms/v`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string display_name = 2;
-   */
   displayName?: string;
-
-  /**
-   * Current state. It becomes UNKNOWN 90 seconds after it was observed; `last_state` keeps it.
-   *
-   * @generated from field: svc.monitoring.v1.VMMonitoring.State state = 3;
-   */
   state?: VMMonitoring_StateJson;
-
-  /**
-   * @generated from field: string datacenter = 4;
-   */
   datacenter?: string;
-
-  /**
-   * As of the last row.
-   *
-   * @generated from field: optional int32 vcpus = 5;
-   */
   vcpus?: number;
-
-  /**
-   * @generated from field: svc.monitoring.v1.Telemetry telemetry = 6;
-   */
   telemetry?: TelemetryJson;
-
-  /**
-   * @generated from field: bool expanded_monitoring = 7;
-   */
   expandedMonitoring?: boolean;
-
-  /**
-   * Absent unless observed within the last 90 seconds.
-   *
-   * @generated from field: optional double cpu_utilization_pct = 8;
-   */
   cpuUtilizationPct?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * @generated from field: optional double memory_used_bytes = 9;
-   */
   memoryUsedBytes?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * @generated from field: svc.monitoring.v1.ExpandedMonitoring expanded = 10;
-   */
   expanded?: ExpandedMonitoringJson;
-
-  /**
-   * Last observed state, however old; never UNKNOWN. Absent = none was observed, or only long before
-   * the newest rows.
-   *
-   * @generated from field: optional svc.monitoring.v1.VMMonitoring.State last_state = 11;
-   */
   lastState?: VMMonitoring_StateJson;
-
-  /**
-   * When `last_state` was observed. It may be older than the newest row: an agent reports no state.
-   *
-   * @generated from field: optional int64 state_observed_unix = 12;
-   */
   stateObservedUnix?: string;
 };
 
@@ -1181,38 +862,10 @@ export type ExpandedMonitoring = Message<"svc.monitoring.v1.ExpandedMonitoring">
  * @generated from message svc.monitoring.v1.ExpandedMonitoring
  */
 export type ExpandedMonitoringJson = {
-  /**
-   * true: it can be switched on (EnrolVm).
-   *
-   * @generated from field: bool available = 1;
-   */
   available?: boolean;
-
-  /**
-   * Why it is not available: `OTHER_DATACENTER`; empty when it is.
-   *
-   * @generated from field: string reason = 2;
-   */
   reason?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.ExpandedMonitoring.State state = 3;
-   */
   state?: ExpandedMonitoring_StateJson;
-
-  /**
-   * Expiry of the token; only while OFFERED.
-   *
-   * @generated from field: optional int64 token_expires_unix = 4;
-   */
   tokenExpiresUnix?: string;
-
-  /**
-   * Time of the newest row with readings of the guest; absent = none is stored, or `inventory_only`
-   * was set.
-   *
-   * @generated from field: optional int64 last_observed_unix = 5;
-   */
   lastObservedUnix?: string;
 };
 
@@ -1287,14 +940,7 @@ export type Telemetry = Message<"svc.monitoring.v1.Telemetry"> & {
  * @generated from message svc.monitoring.v1.Telemetry
  */
 export type TelemetryJson = {
-  /**
-   * @generated from field: svc.monitoring.v1.Telemetry.State state = 1;
-   */
   state?: Telemetry_StateJson;
-
-  /**
-   * @generated from field: optional int64 last_observed_unix = 2;
-   */
   lastObservedUnix?: string;
 };
 
@@ -1369,11 +1015,6 @@ export type ListMetricDescriptorsRequest = Message<"svc.monitoring.v1.ListMetric
  * @generated from message svc.monitoring.v1.ListMetricDescriptorsRequest
  */
 export type ListMetricDescriptorsRequestJson = {
-  /**
-   * `projects/p`.
-   *
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
 };
 
@@ -1398,9 +1039,6 @@ export type ListMetricDescriptorsResponse = Message<"svc.monitoring.v1.ListMetri
  * @generated from message svc.monitoring.v1.ListMetricDescriptorsResponse
  */
 export type ListMetricDescriptorsResponseJson = {
-  /**
-   * @generated from field: repeated svc.monitoring.v1.MetricDescriptor descriptors = 1;
-   */
   descriptors?: MetricDescriptorJson[];
 };
 
@@ -1458,42 +1096,11 @@ export type MetricDescriptor = Message<"svc.monitoring.v1.MetricDescriptor"> & {
  * @generated from message svc.monitoring.v1.MetricDescriptor
  */
 export type MetricDescriptorJson = {
-  /**
-   * @generated from field: string metric_id = 1;
-   */
   metricId?: string;
-
-  /**
-   * @generated from field: string unit = 2;
-   */
   unit?: string;
-
-  /**
-   * Source: `hypervisor`, `guest` or `service`.
-   *
-   * @generated from field: string source = 3;
-   */
   source?: string;
-
-  /**
-   * Name of the series in PromQL.
-   *
-   * @generated from field: string promql_name = 4;
-   */
   promqlName?: string;
-
-  /**
-   * Limitation of the metric.
-   *
-   * @generated from field: string limitation = 5;
-   */
   limitation?: string;
-
-  /**
-   * Only with expanded guest monitoring.
-   *
-   * @generated from field: bool expanded = 6;
-   */
   expanded?: boolean;
 };
 
@@ -1520,11 +1127,6 @@ export type GetProjectLimitsRequest = Message<"svc.monitoring.v1.GetProjectLimit
  * @generated from message svc.monitoring.v1.GetProjectLimitsRequest
  */
 export type GetProjectLimitsRequestJson = {
-  /**
-   * `projects/p`.
-   *
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
 };
 
@@ -1551,11 +1153,6 @@ export type GetProjectLimitsResponse = Message<"svc.monitoring.v1.GetProjectLimi
  * @generated from message svc.monitoring.v1.GetProjectLimitsResponse
  */
 export type GetProjectLimitsResponseJson = {
-  /**
-   * Every limit, in a fixed order.
-   *
-   * @generated from field: repeated svc.monitoring.v1.ProjectLimit limits = 1;
-   */
   limits?: ProjectLimitJson[];
 };
 
@@ -1615,40 +1212,10 @@ export type ProjectLimit = Message<"svc.monitoring.v1.ProjectLimit"> & {
  * @generated from message svc.monitoring.v1.ProjectLimit
  */
 export type ProjectLimitJson = {
-  /**
-   * `rules`, `destinations`, `instances`, `vms`, `series`, `headBytes`, `concurrency`,
-   * `openStreams`, `samplesPerSecond`, `ingestBytesPerSecond`, `changesPerSecond`,
-   * `changeBytesPerDay` or `thingsPerDay`; more may be added.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * The limit, in `unit`.
-   *
-   * @generated from field: int64 limit = 2;
-   */
   limit?: string;
-
-  /**
-   * Current use; for a rate, the average over the last ten seconds, for changes over two minutes.
-   * Absent = not measured, which is not zero. May exceed a limit that was lowered.
-   *
-   * @generated from field: optional int64 used = 3;
-   */
   used?: string;
-
-  /**
-   * `rules`, `bytes`, `samples/s` and so on.
-   *
-   * @generated from field: string unit = 4;
-   */
   unit?: string;
-
-  /**
-   * @generated from field: string description = 5;
-   */
   description?: string;
 };
 

@@ -125,106 +125,21 @@ export type AlertRuleSpec = Message<"svc.monitoring.v1.AlertRuleSpec"> & {
  * @generated from message svc.monitoring.v1.AlertRuleSpec
  */
 export type AlertRuleSpecJson = {
-  /**
-   * @generated from field: string display_name = 1;
-   */
   displayName?: string;
-
-  /**
-   * @generated from field: string metric_id = 2;
-   */
   metricId?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec.Operator operator = 3;
-   */
   operator?: AlertRuleSpec_OperatorJson;
-
-  /**
-   * Required: absent is not 0.
-   *
-   * @generated from field: optional double threshold = 4;
-   */
   threshold?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * How long the condition must persist, 0 to 86,400.
-   *
-   * @generated from field: int32 sustained_seconds = 5;
-   */
   sustainedSeconds?: number;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec.Severity severity = 6;
-   */
   severity?: AlertRuleSpec_SeverityJson;
-
-  /**
-   * true: all current and future VMs of the project. Otherwise name them.
-   *
-   * @generated from field: bool all_vms = 7;
-   */
   allVms?: boolean;
-
-  /**
-   * Full VM resource names.
-   *
-   * @generated from field: repeated string vm_names = 8;
-   */
   vmNames?: string[];
-
-  /**
-   * Absent = true. false pauses the rule.
-   *
-   * @generated from field: optional bool enabled = 9;
-   */
   enabled?: boolean;
-
-  /**
-   * 0 = never, else at least 60.
-   *
-   * @generated from field: int32 repeat_interval_seconds = 10;
-   */
   repeatIntervalSeconds?: number;
-
-  /**
-   * @generated from field: repeated string destination_names = 11;
-   */
   destinationNames?: string[];
-
-  /**
-   * Recovery needs samples on the good side of this value; absent = `threshold`.
-   *
-   * @generated from field: optional double recovery_threshold = 12;
-   */
   recoveryThreshold?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * How long samples must stay good for a recovery; absent = one good sample is enough.
-   *
-   * @generated from field: optional int32 recovery_seconds = 13;
-   */
   recoverySeconds?: number;
-
-  /**
-   * At most 20, of 200 characters. Incidents and all notifications of the rule have them.
-   *
-   * @generated from field: map<string, string> labels = 14;
-   */
   labels?: { [key: string]: string };
-
-  /**
-   * What to do when it fires, at most 2,000 characters. Every notification begins with it.
-   *
-   * @generated from field: string runbook_text = 15;
-   */
   runbookText?: string;
-
-  /**
-   * http or https, at most 500 characters. Shown with the text.
-   *
-   * @generated from field: string runbook_url = 16;
-   */
   runbookUrl?: string;
 };
 
@@ -402,65 +317,15 @@ export type AlertRule = Message<"svc.monitoring.v1.AlertRule"> & {
  * @generated from message svc.monitoring.v1.AlertRule
  */
 export type AlertRuleJson = {
-  /**
-   * `projects/p/alertRules/uuid`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 2;
-   */
   spec?: AlertRuleSpecJson;
-
-  /**
-   * Pass it as `expectedVersion` of an edit.
-   *
-   * @generated from field: int64 version = 3;
-   */
   version?: string;
-
-  /**
-   * 0 = never applied.
-   *
-   * @generated from field: int64 applied_version = 4;
-   */
   appliedVersion?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertRule.SyncStatus sync_status = 5;
-   */
   syncStatus?: AlertRule_SyncStatusJson;
-
-  /**
-   * @generated from field: string sync_error = 6;
-   */
   syncError?: string;
-
-  /**
-   * @generated from field: int64 created_unix = 7;
-   */
   createdUnix?: string;
-
-  /**
-   * @generated from field: int64 updated_unix = 8;
-   */
   updatedUnix?: string;
-
-  /**
-   * Resource name of the last editor.
-   *
-   * @generated from field: string updated_by = 9;
-   */
   updatedBy?: string;
-
-  /**
-   * Number of instances that are not evaluated because the project's limit is reached. `sync_error`
-   * is INSTANCE_LIMIT in this case. The other instances are evaluated as before.
-   *
-   * @generated from field: int64 unevaluated_instances = 10;
-   */
   unevaluatedInstances?: string;
 };
 
@@ -610,87 +475,19 @@ export type AlertInstance = Message<"svc.monitoring.v1.AlertInstance"> & {
  * @generated from message svc.monitoring.v1.AlertInstance
  */
 export type AlertInstanceJson = {
-  /**
-   * @generated from field: string rule_name = 1;
-   */
   ruleName?: string;
-
-  /**
-   * @generated from field: string vm_name = 2;
-   */
   vmName?: string;
-
-  /**
-   * @generated from field: map<string, string> labels = 3;
-   */
   labels?: { [key: string]: string };
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertInstance.State state = 4;
-   */
   state?: AlertInstance_StateJson;
-
-  /**
-   * First breaching observation of the run; absent when idle.
-   *
-   * @generated from field: optional int64 since_unix = 5;
-   */
   sinceUnix?: string;
-
-  /**
-   * @generated from field: optional double last_value = 6;
-   */
   lastValue?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * @generated from field: optional int64 last_observed_unix = 7;
-   */
   lastObservedUnix?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertInstance.DataState data_state = 8;
-   */
   dataState?: AlertInstance_DataStateJson;
-
-  /**
-   * @generated from field: optional int64 missing_since_unix = 9;
-   */
   missingSinceUnix?: string;
-
-  /**
-   * `projects/p/alertInstances/i`; empty = it has never fired.
-   *
-   * @generated from field: string name = 10;
-   */
   name?: string;
-
-  /**
-   * The newest steps of its path, oldest first, at most 100. Lists leave it out.
-   *
-   * @generated from field: repeated svc.monitoring.v1.AlertInstance.Step path = 11;
-   */
   path?: AlertInstance_StepJson[];
-
-  /**
-   * Time at which it fires if every observation until then breaches. Only while SUSTAINING and
-   * OBSERVED.
-   *
-   * @generated from field: optional int64 fires_at_unix = 12;
-   */
   firesAtUnix?: string;
-
-  /**
-   * Current display name of the rule; empty = it was deleted.
-   *
-   * @generated from field: string rule_display_name = 13;
-   */
   ruleDisplayName?: string;
-
-  /**
-   * Current display name of the VM; empty if `vm_name` is, or if it is unknown.
-   *
-   * @generated from field: string vm_display_name = 14;
-   */
   vmDisplayName?: string;
 };
 
@@ -752,42 +549,11 @@ export type AlertInstance_Step = Message<"svc.monitoring.v1.AlertInstance.Step">
  * @generated from message svc.monitoring.v1.AlertInstance.Step
  */
 export type AlertInstance_StepJson = {
-  /**
-   * Name of the machine's event, e.g. `breachStarted`.
-   *
-   * @generated from field: string event = 1;
-   */
   event?: string;
-
-  /**
-   * Time of the observation that decided it.
-   *
-   * @generated from field: int64 event_unix_ms = 2;
-   */
   eventUnixMs?: string;
-
-  /**
-   * Time of its commit; absent = it is not recorded.
-   *
-   * @generated from field: optional int64 recorded_unix_ms = 3;
-   */
   recordedUnixMs?: string;
-
-  /**
-   * Ids of the states in the machine's drawing, before and after: `alertInstance.sustaining.observed`.
-   *
-   * @generated from field: repeated string from_states = 4;
-   */
   fromStates?: string[];
-
-  /**
-   * @generated from field: repeated string to_states = 5;
-   */
   toStates?: string[];
-
-  /**
-   * @generated from field: svc.monitoring.v1.AlertInstance.Step.Source source = 6;
-   */
   source?: AlertInstance_Step_SourceJson;
 };
 

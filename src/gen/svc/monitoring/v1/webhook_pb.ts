@@ -46,23 +46,8 @@ export type WebhookBody = Message<"svc.monitoring.v1.WebhookBody"> & {
  * @generated from message svc.monitoring.v1.WebhookBody
  */
 export type WebhookBodyJson = {
-  /**
-   * `incident.firing`, `incident.repeated`, `incident.recovered` or `test`.
-   *
-   * @generated from field: string type = 1;
-   */
   type?: string;
-
-  /**
-   * Time of rendering, RFC 3339.
-   *
-   * @generated from field: string timestamp = 2;
-   */
   timestamp?: string;
-
-  /**
-   * @generated from field: svc.monitoring.v1.WebhookData data = 3;
-   */
   data?: WebhookDataJson;
 };
 
@@ -290,208 +275,39 @@ export type WebhookData = Message<"svc.monitoring.v1.WebhookData"> & {
  * @generated from message svc.monitoring.v1.WebhookData
  */
 export type WebhookDataJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * Empty in a test. In a test the names and texts below are empty too, and numbers and times are
-   * absent.
-   *
-   * @generated from field: string incident_name = 2;
-   */
   incidentName?: string;
-
-  /**
-   * @generated from field: string state = 3;
-   */
   state?: string;
-
-  /**
-   * @generated from field: string rule_name = 4;
-   */
   ruleName?: string;
-
-  /**
-   * @generated from field: string rule_display_name = 5;
-   */
   ruleDisplayName?: string;
-
-  /**
-   * @generated from field: optional int64 rule_version = 6;
-   */
   ruleVersion?: string;
-
-  /**
-   * @generated from field: string severity = 7;
-   */
   severity?: string;
-
-  /**
-   * Empty for a condition on a whole data center.
-   *
-   * @generated from field: string vm_name = 8;
-   */
   vmName?: string;
-
-  /**
-   * @generated from field: string vm_display_name = 9;
-   */
   vmDisplayName?: string;
-
-  /**
-   * @generated from field: map<string, string> labels = 10;
-   */
   labels?: { [key: string]: string };
-
-  /**
-   * @generated from field: string metric_id = 11;
-   */
   metricId?: string;
-
-  /**
-   * @generated from field: string unit = 12;
-   */
   unit?: string;
-
-  /**
-   * @generated from field: string operator = 13;
-   */
   operator?: string;
-
-  /**
-   * @generated from field: optional double threshold = 14;
-   */
   threshold?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * @generated from field: optional int32 sustained_seconds = 15;
-   */
   sustainedSeconds?: number;
-
-  /**
-   * @generated from field: optional double value = 16;
-   */
   value?: number | "NaN" | "Infinity" | "-Infinity";
-
-  /**
-   * @generated from field: optional int64 value_unix = 17;
-   */
   valueUnix?: string;
-
-  /**
-   * First observation that met the condition.
-   *
-   * @generated from field: optional int64 started_unix = 18;
-   */
   startedUnix?: string;
-
-  /**
-   * Time of the decision.
-   *
-   * @generated from field: optional int64 fired_unix = 19;
-   */
   firedUnix?: string;
-
-  /**
-   * @generated from field: optional int64 recovered_unix = 20;
-   */
   recoveredUnix?: string;
-
-  /**
-   * 0 for the first message of an incident.
-   *
-   * @generated from field: int32 repeat_number = 21;
-   */
   repeatNumber?: number;
-
-  /**
-   * Link to the incident or destination.
-   *
-   * @generated from field: string url = 22;
-   */
   url?: string;
-
-  /**
-   * The destination that this message is for.
-   *
-   * @generated from field: string destination_name = 23;
-   */
   destinationName?: string;
-
-  /**
-   * Set while it fires and no data arrives. Missing data is neither a recovery nor a value.
-   *
-   * @generated from field: optional int64 data_missing_since_unix = 24;
-   */
   dataMissingSinceUnix?: string;
-
-  /**
-   * `NO_DATA`, `VM_STOPPED`, `CLOCK_AHEAD` or `DATACENTER_STALE`; with the field above.
-   *
-   * @generated from field: optional string data_missing_reason = 25;
-   */
   dataMissingReason?: string;
-
-  /**
-   * For a condition on a whole data center: its name, and the number of the project's silent VMs.
-   *
-   * @generated from field: optional string datacenter = 26;
-   */
   datacenter?: string;
-
-  /**
-   * @generated from field: optional int32 silent_vm_count = 27;
-   */
   silentVmCount?: number;
-
-  /**
-   * Number of labels left out because the body would be too long.
-   *
-   * @generated from field: optional int32 labels_left_out = 28;
-   */
   labelsLeftOut?: number;
-
-  /**
-   * Labels of the rule when it fired; `labels` are those of the series.
-   *
-   * @generated from field: map<string, string> rule_labels = 29;
-   */
   ruleLabels?: { [key: string]: string };
-
-  /**
-   * The rule's runbook when it fired, what to do and a link. Empty = none.
-   *
-   * @generated from field: string runbook_text = 30;
-   */
   runbookText?: string;
-
-  /**
-   * @generated from field: string runbook_url = 31;
-   */
   runbookUrl?: string;
-
-  /**
-   * Data center of the VM. Empty when unknown, and for a condition on a whole data center.
-   *
-   * @generated from field: string vm_datacenter = 32;
-   */
   vmDatacenter?: string;
-
-  /**
-   * Incidents of the rule that this message is about, if there are several; the fields above are
-   * those of the first. Only for a destination that waits for further incidents.
-   *
-   * @generated from field: repeated svc.monitoring.v1.GroupedIncident incidents = 33;
-   */
   incidents?: GroupedIncidentJson[];
-
-  /**
-   * Number of incidents left out because the body would be too long.
-   *
-   * @generated from field: optional int32 incidents_left_out = 34;
-   */
   incidentsLeftOut?: number;
 };
 
@@ -530,19 +346,8 @@ export type GroupedIncident = Message<"svc.monitoring.v1.GroupedIncident"> & {
  * @generated from message svc.monitoring.v1.GroupedIncident
  */
 export type GroupedIncidentJson = {
-  /**
-   * @generated from field: string incident_name = 1;
-   */
   incidentName?: string;
-
-  /**
-   * @generated from field: string vm_name = 2;
-   */
   vmName?: string;
-
-  /**
-   * @generated from field: string vm_display_name = 3;
-   */
   vmDisplayName?: string;
 };
 

@@ -41,18 +41,7 @@ export type ErrorInfo = Message<"svc.options.v1.ErrorInfo"> & {
  * @generated from message svc.options.v1.ErrorInfo
  */
 export type ErrorInfoJson = {
-  /**
-   * One of the reasons in docs/errors.md.
-   *
-   * @generated from field: string reason = 1;
-   */
   reason?: string;
-
-  /**
-   * Facts a program can use, e.g. `field` or `currentVersion`.
-   *
-   * @generated from field: map<string, string> metadata = 2;
-   */
   metadata?: { [key: string]: string };
 };
 

@@ -43,7 +43,8 @@ export type Policy = Message<"svc.options.v1.Policy"> & {
 
   /**
    * true: unknown fields of the request are refused although nothing changes. For methods that
-   * compute from a spec: a misspelt field would be computed as absent.
+   * select or compute: a misspelt field would be read as absent. Every read whose request has more
+   * than a name is strict.
    *
    * @generated from field: bool strict = 4;
    */
@@ -56,31 +57,9 @@ export type Policy = Message<"svc.options.v1.Policy"> & {
  * @generated from message svc.options.v1.Policy
  */
 export type PolicyJson = {
-  /**
-   * @generated from field: svc.options.v1.Policy.Access access = 1;
-   */
   access?: Policy_AccessJson;
-
-  /**
-   * true: changes something. Unknown fields of the request are then refused.
-   *
-   * @generated from field: bool mutation = 2;
-   */
   mutation?: boolean;
-
-  /**
-   * With HUMAN only.
-   *
-   * @generated from field: svc.options.v1.Policy.Role role = 3;
-   */
   role?: Policy_RoleJson;
-
-  /**
-   * true: unknown fields of the request are refused although nothing changes. For methods that
-   * compute from a spec: a misspelt field would be computed as absent.
-   *
-   * @generated from field: bool strict = 4;
-   */
   strict?: boolean;
 };
 

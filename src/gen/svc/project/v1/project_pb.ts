@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/project/v1/project.proto.
  */
 export const file_svc_project_v1_project: GenFile = /*@__PURE__*/
-  fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUmVxdWVzdCKJAQoGUGVyc29uEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEg0KBWVtYWlsGAMgASgJEhYKDnNpZ25faW5fbWV0aG9kGAQgASgJEhwKFHNlc3Npb25fZXhwaXJlc191bml4GAUgASgDEhYKDnVucHJvdmVuX2VtYWlsGAYgASgJIhcKFUdldFNlcnZpY2VJbmZvUmVxdWVzdCKAAgoLU2VydmljZUluZm8SDwoHdmVyc2lvbhgBIAEoCRIhChlzYW1wbGluZ19pbnRlcnZhbF9zZWNvbmRzGAIgASgFEhAKCGhhc19tYWlsGAMgASgIEjgKCmNpX2lzc3VlcnMYBCADKAsyJC5zdmMucHJvamVjdC52MS5TZXJ2aWNlSW5mby5DaUlzc3VlchIcChRleHBhbmRlZF9kYXRhY2VudGVycxgFIAMoCRIeChZwZW9wbGVfY3JlYXRlX3Byb2plY3RzGAYgASgIGjMKCENpSXNzdWVyEgwKBG5hbWUYASABKAkSDAoEa2luZBgCIAEoCRILCgN1cmwYAyABKAkiLgoYU2lnbk91dEV2ZXJ5d2hlcmVSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkiLQoZU2lnbk91dEV2ZXJ5d2hlcmVSZXNwb25zZRIQCghzZXNzaW9ucxgBIAEoBSKTAQoHU2Vzc2lvbhIMCgRuYW1lGAEgASgJEhYKDnNpZ25faW5fbWV0aG9kGAIgASgJEg0KBWFnZW50GAMgASgJEhQKDGNyZWF0ZWRfdW5peBgEIAEoAxIWCg5sYXN0X3VzZWRfdW5peBgFIAEoAxIUCgxleHBpcmVzX3VuaXgYBiABKAMSDwoHY3VycmVudBgHIAEoCCIVChNMaXN0U2Vzc2lvbnNSZXF1ZXN0IkEKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEikKCHNlc3Npb25zGAEgAygLMhcuc3ZjLnByb2plY3QudjEuU2Vzc2lvbiI1ChFFbmRTZXNzaW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiFAoSRW5kU2Vzc2lvblJlc3BvbnNlIp0BCgdQcm9qZWN0EgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEhQKDGNyZWF0ZWRfdW5peBgDIAEoAxIiCgRyb2xlGAQgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZRITCgttZW1iZXJfbmFtZRgFIAEoCRIfChdwcm9tcWxfbG9va2JhY2tfc2Vjb25kcxgGIAEoBSJ6ChRVcGRhdGVQcm9qZWN0UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSJAoXcHJvbXFsX2xvb2tiYWNrX3NlY29uZHMYAyABKAVIAIgBAUIaChhfcHJvbXFsX2xvb2tiYWNrX3NlY29uZHMiPAoTTGlzdFByb2plY3RzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJaChRMaXN0UHJvamVjdHNSZXNwb25zZRIpCghwcm9qZWN0cxgBIAMoCzIXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIlQKFENyZWF0ZVByb2plY3RSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSEgoKcHJvamVjdF9pZBgCIAEoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkiIQoRR2V0UHJvamVjdFJlcXVlc3QSDAoEbmFtZRgBIAEoCSKMAQoGTWVtYmVyEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEg0KBWVtYWlsGAMgASgJEiIKBHJvbGUYBCABKA4yFC5zdmMucHJvamVjdC52MS5Sb2xlEhMKC2pvaW5lZF91bml4GAUgASgDEhYKDnVucHJvdmVuX2VtYWlsGAYgASgJIlEKEkxpc3RNZW1iZXJzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiVwoTTGlzdE1lbWJlcnNSZXNwb25zZRInCgdtZW1iZXJzGAEgAygLMhYuc3ZjLnByb2plY3QudjEuTWVtYmVyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKBAwoKSW52aXRhdGlvbhIMCgRuYW1lGAEgASgJEg0KBWVtYWlsGAIgASgJEiIKBHJvbGUYAyABKA4yFC5zdmMucHJvamVjdC52MS5Sb2xlEi8KBXN0YXRlGAQgASgOMiAuc3ZjLnByb2plY3QudjEuSW52aXRhdGlvbi5TdGF0ZRISCgppbnZpdGVkX2J5GAUgASgJEhQKDGNyZWF0ZWRfdW5peBgGIAEoAxIUCgxleHBpcmVzX3VuaXgYByABKAMSEwoLYWNjZXB0ZWRfYnkYCCABKAkSFAoMZW1haWxfcHJvdmVuGAkgASgIEh8KF2ludml0ZWRfYnlfZGlzcGxheV9uYW1lGAogASgJEiAKGGFjY2VwdGVkX2J5X2Rpc3BsYXlfbmFtZRgLIAEoCSJTCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgsKB1BFTkRJTkcQARIMCghBQ0NFUFRFRBACEgsKB1JFVk9LRUQQAxILCgdFWFBJUkVEEAQicgoTSW52aXRlTWVtYmVyUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRINCgVlbWFpbBgDIAEoCRIiCgRyb2xlGAQgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZSJ/ChRJbnZpdGVNZW1iZXJSZXNwb25zZRIuCgppbnZpdGF0aW9uGAEgASgLMhouc3ZjLnByb2plY3QudjEuSW52aXRhdGlvbhIMCgRsaW5rGAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgSDwoHZW1haWxlZBgEIAEoCCJVChZMaXN0SW52aXRhdGlvbnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJjChdMaXN0SW52aXRhdGlvbnNSZXNwb25zZRIvCgtpbnZpdGF0aW9ucxgBIAMoCzIaLnN2Yy5wcm9qZWN0LnYxLkludml0YXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjsKF1Jldm9rZUludml0YXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI3ChNSZW1vdmVNZW1iZXJSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIWChRSZW1vdmVNZW1iZXJSZXNwb25zZSJcChRTZXRNZW1iZXJSb2xlUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSIgoEcm9sZRgDIAEoDjIULnN2Yy5wcm9qZWN0LnYxLlJvbGUiSQoORW5yb2xWbVJlcXVlc3QSDwoHdm1fbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhIKCmRhdGFjZW50ZXIYAyABKAkihAEKD0Vucm9sVm1SZXNwb25zZRIPCgd2bV9uYW1lGAEgASgJEhcKD2Vucm9sbWVudF90b2tlbhgCIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAMgASgIEhQKDGV4cGlyZXNfdW5peBgEIAEoAxIXCg9pbnN0YWxsX2NvbW1hbmQYBSABKAkiNwoQVW5lbnJvbFZtUmVxdWVzdBIPCgd2bV9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiEwoRVW5lbnJvbFZtUmVzcG9uc2UqPwoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASCgoGVklFV0VSEAESCgoGRURJVE9SEAISCQoFT1dORVIQAzL+DAoOUHJvamVjdFNlcnZpY2USSwoHR2V0U2VsZhIeLnN2Yy5wcm9qZWN0LnYxLkdldFNlbGZSZXF1ZXN0GhYuc3ZjLnByb2plY3QudjEuUGVyc29uIgiKtRgECAYYBhJeCg5HZXRTZXJ2aWNlSW5mbxIlLnN2Yy5wcm9qZWN0LnYxLkdldFNlcnZpY2VJbmZvUmVxdWVzdBobLnN2Yy5wcm9qZWN0LnYxLlNlcnZpY2VJbmZvIgiKtRgECAYYBhJ0ChFTaWduT3V0RXZlcnl3aGVyZRIoLnN2Yy5wcm9qZWN0LnYxLlNpZ25PdXRFdmVyeXdoZXJlUmVxdWVzdBopLnN2Yy5wcm9qZWN0LnYxLlNpZ25PdXRFdmVyeXdoZXJlUmVzcG9uc2UiCoq1GAYIBhABGAYSYwoMTGlzdFNlc3Npb25zEiMuc3ZjLnByb2plY3QudjEuTGlzdFNlc3Npb25zUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIgiKtRgECAYYBhJfCgpFbmRTZXNzaW9uEiEuc3ZjLnByb2plY3QudjEuRW5kU2Vzc2lvblJlcXVlc3QaIi5zdmMucHJvamVjdC52MS5FbmRTZXNzaW9uUmVzcG9uc2UiCoq1GAYIBhABGAYSYwoMTGlzdFByb2plY3RzEiMuc3ZjLnByb2plY3QudjEuTGlzdFByb2plY3RzUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLkxpc3RQcm9qZWN0c1Jlc3BvbnNlIgiKtRgECAYYBhJaCg1DcmVhdGVQcm9qZWN0EiQuc3ZjLnByb2plY3QudjEuQ3JlYXRlUHJvamVjdFJlcXVlc3QaFy5zdmMucHJvamVjdC52MS5Qcm9qZWN0IgqKtRgGCAYQARgGElIKCkdldFByb2plY3QSIS5zdmMucHJvamVjdC52MS5HZXRQcm9qZWN0UmVxdWVzdBoXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QiCIq1GAQIBhgBEloKDVVwZGF0ZVByb2plY3QSJC5zdmMucHJvamVjdC52MS5VcGRhdGVQcm9qZWN0UmVxdWVzdBoXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QiCoq1GAYIBhABGAMSYAoLTGlzdE1lbWJlcnMSIi5zdmMucHJvamVjdC52MS5MaXN0TWVtYmVyc1JlcXVlc3QaIy5zdmMucHJvamVjdC52MS5MaXN0TWVtYmVyc1Jlc3BvbnNlIgiKtRgECAYYARJlCgxJbnZpdGVNZW1iZXISIy5zdmMucHJvamVjdC52MS5JbnZpdGVNZW1iZXJSZXF1ZXN0GiQuc3ZjLnByb2plY3QudjEuSW52aXRlTWVtYmVyUmVzcG9uc2UiCoq1GAYIBhABGAMSbAoPTGlzdEludml0YXRpb25zEiYuc3ZjLnByb2plY3QudjEuTGlzdEludml0YXRpb25zUmVxdWVzdBonLnN2Yy5wcm9qZWN0LnYxLkxpc3RJbnZpdGF0aW9uc1Jlc3BvbnNlIgiKtRgECAYYAxJjChBSZXZva2VJbnZpdGF0aW9uEicuc3ZjLnByb2plY3QudjEuUmV2b2tlSW52aXRhdGlvblJlcXVlc3QaGi5zdmMucHJvamVjdC52MS5JbnZpdGF0aW9uIgqKtRgGCAYQARgDEmUKDFJlbW92ZU1lbWJlchIjLnN2Yy5wcm9qZWN0LnYxLlJlbW92ZU1lbWJlclJlcXVlc3QaJC5zdmMucHJvamVjdC52MS5SZW1vdmVNZW1iZXJSZXNwb25zZSIKirUYBggGEAEYBxJZCg1TZXRNZW1iZXJSb2xlEiQuc3ZjLnByb2plY3QudjEuU2V0TWVtYmVyUm9sZVJlcXVlc3QaFi5zdmMucHJvamVjdC52MS5NZW1iZXIiCoq1GAYIBhABGAMSVgoHRW5yb2xWbRIeLnN2Yy5wcm9qZWN0LnYxLkVucm9sVm1SZXF1ZXN0Gh8uc3ZjLnByb2plY3QudjEuRW5yb2xWbVJlc3BvbnNlIgqKtRgGCAYQARgCElwKCVVuZW5yb2xWbRIgLnN2Yy5wcm9qZWN0LnYxLlVuZW5yb2xWbVJlcXVlc3QaIS5zdmMucHJvamVjdC52MS5VbmVucm9sVm1SZXNwb25zZSIKirUYBggGEAEYAmIGcHJvdG8z", [file_svc_options_v1_policy]);
+  fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUmVxdWVzdCKJAQoGUGVyc29uEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEg0KBWVtYWlsGAMgASgJEhYKDnNpZ25faW5fbWV0aG9kGAQgASgJEhwKFHNlc3Npb25fZXhwaXJlc191bml4GAUgASgDEhYKDnVucHJvdmVuX2VtYWlsGAYgASgJIhcKFUdldFNlcnZpY2VJbmZvUmVxdWVzdCKAAgoLU2VydmljZUluZm8SDwoHdmVyc2lvbhgBIAEoCRIhChlzYW1wbGluZ19pbnRlcnZhbF9zZWNvbmRzGAIgASgFEhAKCGhhc19tYWlsGAMgASgIEjgKCmNpX2lzc3VlcnMYBCADKAsyJC5zdmMucHJvamVjdC52MS5TZXJ2aWNlSW5mby5DaUlzc3VlchIcChRleHBhbmRlZF9kYXRhY2VudGVycxgFIAMoCRIeChZwZW9wbGVfY3JlYXRlX3Byb2plY3RzGAYgASgIGjMKCENpSXNzdWVyEgwKBG5hbWUYASABKAkSDAoEa2luZBgCIAEoCRILCgN1cmwYAyABKAkiLgoYU2lnbk91dEV2ZXJ5d2hlcmVSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkiLQoZU2lnbk91dEV2ZXJ5d2hlcmVSZXNwb25zZRIQCghzZXNzaW9ucxgBIAEoBSKTAQoHU2Vzc2lvbhIMCgRuYW1lGAEgASgJEhYKDnNpZ25faW5fbWV0aG9kGAIgASgJEg0KBWFnZW50GAMgASgJEhQKDGNyZWF0ZWRfdW5peBgEIAEoAxIWCg5sYXN0X3VzZWRfdW5peBgFIAEoAxIUCgxleHBpcmVzX3VuaXgYBiABKAMSDwoHY3VycmVudBgHIAEoCCIVChNMaXN0U2Vzc2lvbnNSZXF1ZXN0IkEKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEikKCHNlc3Npb25zGAEgAygLMhcuc3ZjLnByb2plY3QudjEuU2Vzc2lvbiI1ChFFbmRTZXNzaW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiFAoSRW5kU2Vzc2lvblJlc3BvbnNlIp0BCgdQcm9qZWN0EgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEhQKDGNyZWF0ZWRfdW5peBgDIAEoAxIiCgRyb2xlGAQgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZRITCgttZW1iZXJfbmFtZRgFIAEoCRIfChdwcm9tcWxfbG9va2JhY2tfc2Vjb25kcxgGIAEoBSJ6ChRVcGRhdGVQcm9qZWN0UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSJAoXcHJvbXFsX2xvb2tiYWNrX3NlY29uZHMYAyABKAVIAIgBAUIaChhfcHJvbXFsX2xvb2tiYWNrX3NlY29uZHMiPAoTTGlzdFByb2plY3RzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJaChRMaXN0UHJvamVjdHNSZXNwb25zZRIpCghwcm9qZWN0cxgBIAMoCzIXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIlQKFENyZWF0ZVByb2plY3RSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSEgoKcHJvamVjdF9pZBgCIAEoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkiIQoRR2V0UHJvamVjdFJlcXVlc3QSDAoEbmFtZRgBIAEoCSKMAQoGTWVtYmVyEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEg0KBWVtYWlsGAMgASgJEiIKBHJvbGUYBCABKA4yFC5zdmMucHJvamVjdC52MS5Sb2xlEhMKC2pvaW5lZF91bml4GAUgASgDEhYKDnVucHJvdmVuX2VtYWlsGAYgASgJIlEKEkxpc3RNZW1iZXJzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiVwoTTGlzdE1lbWJlcnNSZXNwb25zZRInCgdtZW1iZXJzGAEgAygLMhYuc3ZjLnByb2plY3QudjEuTWVtYmVyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKBAwoKSW52aXRhdGlvbhIMCgRuYW1lGAEgASgJEg0KBWVtYWlsGAIgASgJEiIKBHJvbGUYAyABKA4yFC5zdmMucHJvamVjdC52MS5Sb2xlEi8KBXN0YXRlGAQgASgOMiAuc3ZjLnByb2plY3QudjEuSW52aXRhdGlvbi5TdGF0ZRISCgppbnZpdGVkX2J5GAUgASgJEhQKDGNyZWF0ZWRfdW5peBgGIAEoAxIUCgxleHBpcmVzX3VuaXgYByABKAMSEwoLYWNjZXB0ZWRfYnkYCCABKAkSFAoMZW1haWxfcHJvdmVuGAkgASgIEh8KF2ludml0ZWRfYnlfZGlzcGxheV9uYW1lGAogASgJEiAKGGFjY2VwdGVkX2J5X2Rpc3BsYXlfbmFtZRgLIAEoCSJTCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgsKB1BFTkRJTkcQARIMCghBQ0NFUFRFRBACEgsKB1JFVk9LRUQQAxILCgdFWFBJUkVEEAQicgoTSW52aXRlTWVtYmVyUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRINCgVlbWFpbBgDIAEoCRIiCgRyb2xlGAQgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZSJ/ChRJbnZpdGVNZW1iZXJSZXNwb25zZRIuCgppbnZpdGF0aW9uGAEgASgLMhouc3ZjLnByb2plY3QudjEuSW52aXRhdGlvbhIMCgRsaW5rGAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgSDwoHZW1haWxlZBgEIAEoCCJVChZMaXN0SW52aXRhdGlvbnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJjChdMaXN0SW52aXRhdGlvbnNSZXNwb25zZRIvCgtpbnZpdGF0aW9ucxgBIAMoCzIaLnN2Yy5wcm9qZWN0LnYxLkludml0YXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjsKF1Jldm9rZUludml0YXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI3ChNSZW1vdmVNZW1iZXJSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIWChRSZW1vdmVNZW1iZXJSZXNwb25zZSJcChRTZXRNZW1iZXJSb2xlUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSIgoEcm9sZRgDIAEoDjIULnN2Yy5wcm9qZWN0LnYxLlJvbGUiSQoORW5yb2xWbVJlcXVlc3QSDwoHdm1fbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhIKCmRhdGFjZW50ZXIYAyABKAkihAEKD0Vucm9sVm1SZXNwb25zZRIPCgd2bV9uYW1lGAEgASgJEhcKD2Vucm9sbWVudF90b2tlbhgCIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAMgASgIEhQKDGV4cGlyZXNfdW5peBgEIAEoAxIXCg9pbnN0YWxsX2NvbW1hbmQYBSABKAkiNwoQVW5lbnJvbFZtUmVxdWVzdBIPCgd2bV9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiEwoRVW5lbnJvbFZtUmVzcG9uc2UqPwoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASCgoGVklFV0VSEAESCgoGRURJVE9SEAISCQoFT1dORVIQAzKEDQoOUHJvamVjdFNlcnZpY2USSwoHR2V0U2VsZhIeLnN2Yy5wcm9qZWN0LnYxLkdldFNlbGZSZXF1ZXN0GhYuc3ZjLnByb2plY3QudjEuUGVyc29uIgiKtRgECAYYBhJeCg5HZXRTZXJ2aWNlSW5mbxIlLnN2Yy5wcm9qZWN0LnYxLkdldFNlcnZpY2VJbmZvUmVxdWVzdBobLnN2Yy5wcm9qZWN0LnYxLlNlcnZpY2VJbmZvIgiKtRgECAYYBhJ0ChFTaWduT3V0RXZlcnl3aGVyZRIoLnN2Yy5wcm9qZWN0LnYxLlNpZ25PdXRFdmVyeXdoZXJlUmVxdWVzdBopLnN2Yy5wcm9qZWN0LnYxLlNpZ25PdXRFdmVyeXdoZXJlUmVzcG9uc2UiCoq1GAYIBhABGAYSYwoMTGlzdFNlc3Npb25zEiMuc3ZjLnByb2plY3QudjEuTGlzdFNlc3Npb25zUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIgiKtRgECAYYBhJfCgpFbmRTZXNzaW9uEiEuc3ZjLnByb2plY3QudjEuRW5kU2Vzc2lvblJlcXVlc3QaIi5zdmMucHJvamVjdC52MS5FbmRTZXNzaW9uUmVzcG9uc2UiCoq1GAYIBhABGAYSZQoMTGlzdFByb2plY3RzEiMuc3ZjLnByb2plY3QudjEuTGlzdFByb2plY3RzUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLkxpc3RQcm9qZWN0c1Jlc3BvbnNlIgqKtRgGCAYYBiABEloKDUNyZWF0ZVByb2plY3QSJC5zdmMucHJvamVjdC52MS5DcmVhdGVQcm9qZWN0UmVxdWVzdBoXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QiCoq1GAYIBhABGAYSUgoKR2V0UHJvamVjdBIhLnN2Yy5wcm9qZWN0LnYxLkdldFByb2plY3RSZXF1ZXN0Ghcuc3ZjLnByb2plY3QudjEuUHJvamVjdCIIirUYBAgGGAESWgoNVXBkYXRlUHJvamVjdBIkLnN2Yy5wcm9qZWN0LnYxLlVwZGF0ZVByb2plY3RSZXF1ZXN0Ghcuc3ZjLnByb2plY3QudjEuUHJvamVjdCIKirUYBggGEAEYAxJiCgtMaXN0TWVtYmVycxIiLnN2Yy5wcm9qZWN0LnYxLkxpc3RNZW1iZXJzUmVxdWVzdBojLnN2Yy5wcm9qZWN0LnYxLkxpc3RNZW1iZXJzUmVzcG9uc2UiCoq1GAYIBhgBIAESZQoMSW52aXRlTWVtYmVyEiMuc3ZjLnByb2plY3QudjEuSW52aXRlTWVtYmVyUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLkludml0ZU1lbWJlclJlc3BvbnNlIgqKtRgGCAYQARgDEm4KD0xpc3RJbnZpdGF0aW9ucxImLnN2Yy5wcm9qZWN0LnYxLkxpc3RJbnZpdGF0aW9uc1JlcXVlc3QaJy5zdmMucHJvamVjdC52MS5MaXN0SW52aXRhdGlvbnNSZXNwb25zZSIKirUYBggGGAMgARJjChBSZXZva2VJbnZpdGF0aW9uEicuc3ZjLnByb2plY3QudjEuUmV2b2tlSW52aXRhdGlvblJlcXVlc3QaGi5zdmMucHJvamVjdC52MS5JbnZpdGF0aW9uIgqKtRgGCAYQARgDEmUKDFJlbW92ZU1lbWJlchIjLnN2Yy5wcm9qZWN0LnYxLlJlbW92ZU1lbWJlclJlcXVlc3QaJC5zdmMucHJvamVjdC52MS5SZW1vdmVNZW1iZXJSZXNwb25zZSIKirUYBggGEAEYBxJZCg1TZXRNZW1iZXJSb2xlEiQuc3ZjLnByb2plY3QudjEuU2V0TWVtYmVyUm9sZVJlcXVlc3QaFi5zdmMucHJvamVjdC52MS5NZW1iZXIiCoq1GAYIBhABGAMSVgoHRW5yb2xWbRIeLnN2Yy5wcm9qZWN0LnYxLkVucm9sVm1SZXF1ZXN0Gh8uc3ZjLnByb2plY3QudjEuRW5yb2xWbVJlc3BvbnNlIgqKtRgGCAYQARgCElwKCVVuZW5yb2xWbRIgLnN2Yy5wcm9qZWN0LnYxLlVuZW5yb2xWbVJlcXVlc3QaIS5zdmMucHJvamVjdC52MS5VbmVucm9sVm1SZXNwb25zZSIKirUYBggGEAEYAmIGcHJvdG8z", [file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.project.v1.GetSelfRequest
@@ -79,40 +79,11 @@ export type Person = Message<"svc.project.v1.Person"> & {
  * @generated from message svc.project.v1.Person
  */
 export type PersonJson = {
-  /**
-   * `people/<id>`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string display_name = 2;
-   */
   displayName?: string;
-
-  /**
-   * @generated from field: string email = 3;
-   */
   email?: string;
-
-  /**
-   * Kind of sign-in of this session: `oidc`, `link`, `email` or `cli`.
-   *
-   * @generated from field: string sign_in_method = 4;
-   */
   signInMethod?: string;
-
-  /**
-   * @generated from field: int64 session_expires_unix = 5;
-   */
   sessionExpiresUnix?: string;
-
-  /**
-   * Address named by the invitation, whose ownership is not proven; empty = none.
-   *
-   * @generated from field: string unproven_email = 6;
-   */
   unprovenEmail?: string;
 };
 
@@ -190,43 +161,11 @@ export type ServiceInfo = Message<"svc.project.v1.ServiceInfo"> & {
  * @generated from message svc.project.v1.ServiceInfo
  */
 export type ServiceInfoJson = {
-  /**
-   * @generated from field: string version = 1;
-   */
   version?: string;
-
-  /**
-   * Interval at which sources are read.
-   *
-   * @generated from field: int32 sampling_interval_seconds = 2;
-   */
   samplingIntervalSeconds?: number;
-
-  /**
-   * true: the service sends email. Otherwise people pass links on themselves, and mail destinations
-   * fail.
-   *
-   * @generated from field: bool has_mail = 3;
-   */
   hasMail?: boolean;
-
-  /**
-   * @generated from field: repeated svc.project.v1.ServiceInfo.CiIssuer ci_issuers = 4;
-   */
   ciIssuers?: ServiceInfo_CiIssuerJson[];
-
-  /**
-   * Data centers whose VMs can be enrolled for expanded monitoring.
-   *
-   * @generated from field: repeated string expanded_datacenters = 5;
-   */
   expandedDatacenters?: string[];
-
-  /**
-   * true: people may create projects (CreateProject).
-   *
-   * @generated from field: bool people_create_projects = 6;
-   */
   peopleCreateProjects?: boolean;
 };
 
@@ -271,25 +210,8 @@ export type ServiceInfo_CiIssuer = Message<"svc.project.v1.ServiceInfo.CiIssuer"
  * @generated from message svc.project.v1.ServiceInfo.CiIssuer
  */
 export type ServiceInfo_CiIssuerJson = {
-  /**
-   * Its name in StartCiVerification.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * Kind of platform: `github`, `gitlab`, `buildkite` or `circleci`.
-   *
-   * @generated from field: string kind = 2;
-   */
   kind?: string;
-
-  /**
-   * Value of `iss` in its tokens.
-   *
-   * @generated from field: string url = 3;
-   */
   url?: string;
 };
 
@@ -314,9 +236,6 @@ export type SignOutEverywhereRequest = Message<"svc.project.v1.SignOutEverywhere
  * @generated from message svc.project.v1.SignOutEverywhereRequest
  */
 export type SignOutEverywhereRequestJson = {
-  /**
-   * @generated from field: string request_id = 1;
-   */
   requestId?: string;
 };
 
@@ -341,9 +260,6 @@ export type SignOutEverywhereResponse = Message<"svc.project.v1.SignOutEverywher
  * @generated from message svc.project.v1.SignOutEverywhereResponse
  */
 export type SignOutEverywhereResponseJson = {
-  /**
-   * @generated from field: int32 sessions = 1;
-   */
   sessions?: number;
 };
 
@@ -414,51 +330,12 @@ export type Session = Message<"svc.project.v1.Session"> & {
  * @generated from message svc.project.v1.Session
  */
 export type SessionJson = {
-  /**
-   * `people/p/sessions/s`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * Kind of sign-in: `oidc`, `link`, `email` or `cli`.
-   *
-   * @generated from field: string sign_in_method = 2;
-   */
   signInMethod?: string;
-
-  /**
-   * User-Agent of the client that signed in, shortened.
-   *
-   * @generated from field: string agent = 3;
-   */
   agent?: string;
-
-  /**
-   * @generated from field: int64 created_unix = 4;
-   */
   createdUnix?: string;
-
-  /**
-   * Accurate to a few minutes.
-   *
-   * @generated from field: int64 last_used_unix = 5;
-   */
   lastUsedUnix?: string;
-
-  /**
-   * Latest end of the session. It ends earlier if it is idle for too long.
-   *
-   * @generated from field: int64 expires_unix = 6;
-   */
   expiresUnix?: string;
-
-  /**
-   * true for the session of this request.
-   *
-   * @generated from field: bool current = 7;
-   */
   current?: boolean;
 };
 
@@ -504,11 +381,6 @@ export type ListSessionsResponse = Message<"svc.project.v1.ListSessionsResponse"
  * @generated from message svc.project.v1.ListSessionsResponse
  */
 export type ListSessionsResponseJson = {
-  /**
-   * Oldest first; a person has at most 50.
-   *
-   * @generated from field: repeated svc.project.v1.Session sessions = 1;
-   */
   sessions?: SessionJson[];
 };
 
@@ -538,14 +410,7 @@ export type EndSessionRequest = Message<"svc.project.v1.EndSessionRequest"> & {
  * @generated from message svc.project.v1.EndSessionRequest
  */
 export type EndSessionRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
 };
 
@@ -623,43 +488,11 @@ export type Project = Message<"svc.project.v1.Project"> & {
  * @generated from message svc.project.v1.Project
  */
 export type ProjectJson = {
-  /**
-   * `projects/p`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string display_name = 2;
-   */
   displayName?: string;
-
-  /**
-   * @generated from field: int64 created_unix = 3;
-   */
   createdUnix?: string;
-
-  /**
-   * The caller's role.
-   *
-   * @generated from field: svc.project.v1.Role role = 4;
-   */
   role?: RoleJson;
-
-  /**
-   * The caller's membership: `projects/p/members/m`, the parent of personal keys.
-   *
-   * @generated from field: string member_name = 5;
-   */
   memberName?: string;
-
-  /**
-   * How long the newest observation counts as the present in PromQL queries without a
-   * `lookback_delta`.
-   *
-   * @generated from field: int32 promql_lookback_seconds = 6;
-   */
   promqlLookbackSeconds?: number;
 };
 
@@ -700,25 +533,8 @@ export type UpdateProjectRequest = Message<"svc.project.v1.UpdateProjectRequest"
  * @generated from message svc.project.v1.UpdateProjectRequest
  */
 export type UpdateProjectRequestJson = {
-  /**
-   * `projects/p`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * A UUID. A repeated request with the same id gets the same response.
-   *
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * 60 to 3600; 0 = the default of 300, which is Prometheus's. Absent = unchanged.
-   *
-   * @generated from field: optional int32 promql_lookback_seconds = 3;
-   */
   promqlLookbackSeconds?: number;
 };
 
@@ -748,14 +564,7 @@ export type ListProjectsRequest = Message<"svc.project.v1.ListProjectsRequest"> 
  * @generated from message svc.project.v1.ListProjectsRequest
  */
 export type ListProjectsRequestJson = {
-  /**
-   * @generated from field: int32 page_size = 1;
-   */
   pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 2;
-   */
   pageToken?: string;
 };
 
@@ -785,14 +594,7 @@ export type ListProjectsResponse = Message<"svc.project.v1.ListProjectsResponse"
  * @generated from message svc.project.v1.ListProjectsResponse
  */
 export type ListProjectsResponseJson = {
-  /**
-   * @generated from field: repeated svc.project.v1.Project projects = 1;
-   */
   projects?: ProjectJson[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken?: string;
 };
 
@@ -829,21 +631,8 @@ export type CreateProjectRequest = Message<"svc.project.v1.CreateProjectRequest"
  * @generated from message svc.project.v1.CreateProjectRequest
  */
 export type CreateProjectRequestJson = {
-  /**
-   * @generated from field: string request_id = 1;
-   */
   requestId?: string;
-
-  /**
-   * Lower-case letters, digits and dashes; at most 63.
-   *
-   * @generated from field: string project_id = 2;
-   */
   projectId?: string;
-
-  /**
-   * @generated from field: string display_name = 3;
-   */
   displayName?: string;
 };
 
@@ -868,9 +657,6 @@ export type GetProjectRequest = Message<"svc.project.v1.GetProjectRequest"> & {
  * @generated from message svc.project.v1.GetProjectRequest
  */
 export type GetProjectRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
 };
 
@@ -926,40 +712,11 @@ export type Member = Message<"svc.project.v1.Member"> & {
  * @generated from message svc.project.v1.Member
  */
 export type MemberJson = {
-  /**
-   * `projects/p/members/m`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string display_name = 2;
-   */
   displayName?: string;
-
-  /**
-   * Proven address; empty = none.
-   *
-   * @generated from field: string email = 3;
-   */
   email?: string;
-
-  /**
-   * @generated from field: svc.project.v1.Role role = 4;
-   */
   role?: RoleJson;
-
-  /**
-   * @generated from field: int64 joined_unix = 5;
-   */
   joinedUnix?: string;
-
-  /**
-   * Address named by the invitation, whose ownership is not proven; empty = none.
-   *
-   * @generated from field: string unproven_email = 6;
-   */
   unprovenEmail?: string;
 };
 
@@ -994,19 +751,8 @@ export type ListMembersRequest = Message<"svc.project.v1.ListMembersRequest"> & 
  * @generated from message svc.project.v1.ListMembersRequest
  */
 export type ListMembersRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: int32 page_size = 2;
-   */
   pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 3;
-   */
   pageToken?: string;
 };
 
@@ -1036,14 +782,7 @@ export type ListMembersResponse = Message<"svc.project.v1.ListMembersResponse"> 
  * @generated from message svc.project.v1.ListMembersResponse
  */
 export type ListMembersResponseJson = {
-  /**
-   * @generated from field: repeated svc.project.v1.Member members = 1;
-   */
   members?: MemberJson[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken?: string;
 };
 
@@ -1126,67 +865,16 @@ export type Invitation = Message<"svc.project.v1.Invitation"> & {
  * @generated from message svc.project.v1.Invitation
  */
 export type InvitationJson = {
-  /**
-   * `projects/p/invitations/i`.
-   *
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string email = 2;
-   */
   email?: string;
-
-  /**
-   * @generated from field: svc.project.v1.Role role = 3;
-   */
   role?: RoleJson;
-
-  /**
-   * @generated from field: svc.project.v1.Invitation.State state = 4;
-   */
   state?: Invitation_StateJson;
-
-  /**
-   * @generated from field: string invited_by = 5;
-   */
   invitedBy?: string;
-
-  /**
-   * @generated from field: int64 created_unix = 6;
-   */
   createdUnix?: string;
-
-  /**
-   * @generated from field: int64 expires_unix = 7;
-   */
   expiresUnix?: string;
-
-  /**
-   * The member who accepted it: `projects/p/members/m`; empty = no one yet.
-   *
-   * @generated from field: string accepted_by = 8;
-   */
   acceptedBy?: string;
-
-  /**
-   * true when the person who accepted it is proven to own the address.
-   *
-   * @generated from field: bool email_proven = 9;
-   */
   emailProven?: boolean;
-
-  /**
-   * Current display names of the person who invited, and of the member who accepted.
-   *
-   * @generated from field: string invited_by_display_name = 10;
-   */
   invitedByDisplayName?: string;
-
-  /**
-   * @generated from field: string accepted_by_display_name = 11;
-   */
   acceptedByDisplayName?: string;
 };
 
@@ -1272,24 +960,9 @@ export type InviteMemberRequest = Message<"svc.project.v1.InviteMemberRequest"> 
  * @generated from message svc.project.v1.InviteMemberRequest
  */
 export type InviteMemberRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * @generated from field: string email = 3;
-   */
   email?: string;
-
-  /**
-   * @generated from field: svc.project.v1.Role role = 4;
-   */
   role?: RoleJson;
 };
 
@@ -1333,28 +1006,9 @@ export type InviteMemberResponse = Message<"svc.project.v1.InviteMemberResponse"
  * @generated from message svc.project.v1.InviteMemberResponse
  */
 export type InviteMemberResponseJson = {
-  /**
-   * @generated from field: svc.project.v1.Invitation invitation = 1;
-   */
   invitation?: InvitationJson;
-
-  /**
-   * Link for the invited person; only in the first response.
-   *
-   * @generated from field: string link = 2;
-   */
   link?: string;
-
-  /**
-   * @generated from field: bool secret_available = 3;
-   */
   secretAvailable?: boolean;
-
-  /**
-   * true when an email with the link is being sent too.
-   *
-   * @generated from field: bool emailed = 4;
-   */
   emailed?: boolean;
 };
 
@@ -1389,19 +1043,8 @@ export type ListInvitationsRequest = Message<"svc.project.v1.ListInvitationsRequ
  * @generated from message svc.project.v1.ListInvitationsRequest
  */
 export type ListInvitationsRequestJson = {
-  /**
-   * @generated from field: string project_name = 1;
-   */
   projectName?: string;
-
-  /**
-   * @generated from field: int32 page_size = 2;
-   */
   pageSize?: number;
-
-  /**
-   * @generated from field: string page_token = 3;
-   */
   pageToken?: string;
 };
 
@@ -1431,14 +1074,7 @@ export type ListInvitationsResponse = Message<"svc.project.v1.ListInvitationsRes
  * @generated from message svc.project.v1.ListInvitationsResponse
  */
 export type ListInvitationsResponseJson = {
-  /**
-   * @generated from field: repeated svc.project.v1.Invitation invitations = 1;
-   */
   invitations?: InvitationJson[];
-
-  /**
-   * @generated from field: string next_page_token = 2;
-   */
   nextPageToken?: string;
 };
 
@@ -1468,14 +1104,7 @@ export type RevokeInvitationRequest = Message<"svc.project.v1.RevokeInvitationRe
  * @generated from message svc.project.v1.RevokeInvitationRequest
  */
 export type RevokeInvitationRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
 };
 
@@ -1505,14 +1134,7 @@ export type RemoveMemberRequest = Message<"svc.project.v1.RemoveMemberRequest"> 
  * @generated from message svc.project.v1.RemoveMemberRequest
  */
 export type RemoveMemberRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
 };
 
@@ -1566,19 +1188,8 @@ export type SetMemberRoleRequest = Message<"svc.project.v1.SetMemberRoleRequest"
  * @generated from message svc.project.v1.SetMemberRoleRequest
  */
 export type SetMemberRoleRequestJson = {
-  /**
-   * @generated from field: string name = 1;
-   */
   name?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * @generated from field: svc.project.v1.Role role = 3;
-   */
   role?: RoleJson;
 };
 
@@ -1617,23 +1228,8 @@ export type EnrolVmRequest = Message<"svc.project.v1.EnrolVmRequest"> & {
  * @generated from message svc.project.v1.EnrolVmRequest
  */
 export type EnrolVmRequestJson = {
-  /**
-   * `projects/p/vms/v`: a VM that exists, or the id that a new one will have.
-   *
-   * @generated from field: string vm_name = 1;
-   */
   vmName?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
-
-  /**
-   * Required for a new VM; otherwise the VM's own.
-   *
-   * @generated from field: string datacenter = 3;
-   */
   datacenter?: string;
 };
 
@@ -1682,33 +1278,10 @@ export type EnrolVmResponse = Message<"svc.project.v1.EnrolVmResponse"> & {
  * @generated from message svc.project.v1.EnrolVmResponse
  */
 export type EnrolVmResponseJson = {
-  /**
-   * @generated from field: string vm_name = 1;
-   */
   vmName?: string;
-
-  /**
-   * Only in the first response.
-   *
-   * @generated from field: string enrolment_token = 2;
-   */
   enrolmentToken?: string;
-
-  /**
-   * @generated from field: bool secret_available = 3;
-   */
   secretAvailable?: boolean;
-
-  /**
-   * @generated from field: int64 expires_unix = 4;
-   */
   expiresUnix?: string;
-
-  /**
-   * Command to run inside the guest; it holds no secret.
-   *
-   * @generated from field: string install_command = 5;
-   */
   installCommand?: string;
 };
 
@@ -1738,14 +1311,7 @@ export type UnenrolVmRequest = Message<"svc.project.v1.UnenrolVmRequest"> & {
  * @generated from message svc.project.v1.UnenrolVmRequest
  */
 export type UnenrolVmRequestJson = {
-  /**
-   * @generated from field: string vm_name = 1;
-   */
   vmName?: string;
-
-  /**
-   * @generated from field: string request_id = 2;
-   */
   requestId?: string;
 };
 

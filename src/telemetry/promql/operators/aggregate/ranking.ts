@@ -32,7 +32,7 @@ export function rank({ groups, ks, order }: Ranking, budget: Budget): SeriesColu
   return groups.flatMap(({ members }) => {
     const capacity = Math.min(kept.max, members.length);
     const heaps = new Heaps(Math.min(BLOCK_STEPS, ks.length), capacity, order, budget);
-    const chosen = choose(members, heaps, { ks, places: kept.places }, budget);
+    const chosen = choose(members, heaps, { ks, slots: kept.slots }, budget);
     const ranked = ks.length === 1 ? heaps.bestFirst(0) : members.keys();
     const series = [...ranked].flatMap((index) => {
       const present = chosen[index];
@@ -45,17 +45,17 @@ export function rank({ groups, ks, order }: Ranking, budget: Budget): SeriesColu
   });
 }
 
-interface Places {
+interface Slots {
   readonly ks: Float64Array;
   /** Number of series to keep at each step. */
-  readonly places: Int32Array;
+  readonly slots: Int32Array;
 }
 
 /** Steps at which each member was selected; undefined for members that never were. */
 function choose(
   members: readonly SeriesColumn[],
   heaps: Heaps,
-  { ks, places }: Places,
+  { ks, slots }: Slots,
   budget: Budget,
 ): (Uint8Array | undefined)[] {
   const count = ks.length;
@@ -65,7 +65,7 @@ function choose(
     budget.check();
     heaps.clear();
     for (const [index, member] of members.entries()) {
-      offer(heaps, { member, index, start, end, ks, places });
+      offer(heaps, { member, index, start, end, ks, slots });
     }
     heaps.visit(end - start, (index, step) => {
       const present = chosen[index] ?? takePresence(count, budget);
@@ -80,7 +80,7 @@ interface Limits {
   /** Maximum over all steps. */
   readonly max: number;
   /** Number of series to keep at each step, at most all; -1 if k is not a 64-bit integer. */
-  readonly places: Int32Array;
+  readonly slots: Int32Array;
 }
 
 /** One more than the greatest 64-bit integer. */
@@ -88,7 +88,7 @@ const INT64_END = 2 ** 63;
 
 /** null if every k is below 1: nothing is kept, so no series is read. */
 function limits(ks: Float64Array, total: number): Limits | null {
-  const places = new Int32Array(ks.length);
+  const slots = new Int32Array(ks.length);
   let max = 0;
   let isBelow = true;
   for (let i = 0; i < ks.length; i++) {
@@ -96,10 +96,10 @@ function limits(ks: Float64Array, total: number): Limits | null {
     if (!(k < 1)) isBelow = false;
     const isValid = k < INT64_END && k >= -INT64_END;
     const kept = isValid ? Math.max(0, Math.min(total, Math.trunc(k))) : -1;
-    places[i] = kept;
+    slots[i] = kept;
     if (kept > max) max = kept;
   }
-  return isBelow ? null : { max, places };
+  return isBelow ? null : { max, slots };
 }
 
 interface Offer {
@@ -108,14 +108,14 @@ interface Offer {
   readonly start: number;
   readonly end: number;
   readonly ks: Float64Array;
-  readonly places: Int32Array;
+  readonly slots: Int32Array;
 }
 
-function offer(heaps: Heaps, { member, index, start, end, ks, places }: Offer): void {
+function offer(heaps: Heaps, { member, index, start, end, ks, slots }: Offer): void {
   const { values, present } = member;
   for (let i = start; i < end; i++) {
     if (present[i] === 0) continue;
-    const kept = places[i] as number;
+    const kept = slots[i] as number;
     if (kept < 0) {
       const text = `Scalar value ${formatGo(ks[i] as number)} overflows int64`;
       throw new PromqlError('execution', text);
@@ -174,8 +174,8 @@ class Heaps {
     for (let heap = 0; heap < heaps; heap++) {
       const base = heap * this.#capacity;
       const size = this.#sizes[heap] as number;
-      for (let place = base; place < base + size; place++) {
-        visit(this.#indexes[place] as number, heap);
+      for (let slot = base; slot < base + size; slot++) {
+        visit(this.#indexes[slot] as number, heap);
       }
     }
   }
@@ -183,17 +183,17 @@ class Heaps {
   /** Entries of one heap, best first; equal values in the order of their slots. */
   bestFirst(heap: number): Int32Array {
     const base = heap * this.#capacity;
-    const places = Int32Array.from({ length: this.#sizes[heap] as number }, (_, i) => base + i);
-    places.sort((a, b) => {
+    const slots = Int32Array.from({ length: this.#sizes[heap] as number }, (_, i) => base + i);
+    slots.sort((a, b) => {
       this.#budget.takeWork();
       return this.#rankOf(a) - this.#rankOf(b) || this.#compare(a, b) || a - b;
     });
-    return places.map((place) => this.#indexes[place] as number);
+    return slots.map((slot) => this.#indexes[slot] as number);
   }
 
   /** NaN ranks last. */
-  #rankOf(place: number): number {
-    return Number.isNaN(this.#values[place]) ? 1 : 0;
+  #rankOf(slot: number): number {
+    return Number.isNaN(this.#values[slot]) ? 1 : 0;
   }
 
   #compare(a: number, b: number): number {
@@ -203,9 +203,9 @@ class Heaps {
     return valueA > valueB === this.#isTop ? -1 : 1;
   }
 
-  #set(place: number, index: number, value: number): void {
-    this.#indexes[place] = index;
-    this.#values[place] = value;
+  #set(slot: number, index: number, value: number): void {
+    this.#indexes[slot] = index;
+    this.#values[slot] = value;
   }
 
   #isWorse(a: number, b: number): boolean {
@@ -223,24 +223,24 @@ class Heaps {
   }
 
   #moveUp(base: number, from: number): void {
-    let place = from;
-    while (place > 0) {
-      const parent = (place - 1) >> 1;
-      if (!this.#isWorse(base + place, base + parent)) return;
-      this.#swap(base + parent, base + place);
-      place = parent;
+    let slot = from;
+    while (slot > 0) {
+      const parent = (slot - 1) >> 1;
+      if (!this.#isWorse(base + slot, base + parent)) return;
+      this.#swap(base + parent, base + slot);
+      slot = parent;
     }
   }
 
   #moveDown(base: number, size: number): void {
-    let place = 0;
+    let slot = 0;
     for (;;) {
-      let child = 2 * place + 1;
+      let child = 2 * slot + 1;
       if (child >= size) return;
       if (child + 1 < size && this.#isWorse(base + child + 1, base + child)) child++;
-      if (!this.#isWorse(base + child, base + place)) return;
-      this.#swap(base + place, base + child);
-      place = child;
+      if (!this.#isWorse(base + child, base + slot)) return;
+      this.#swap(base + slot, base + child);
+      slot = child;
     }
   }
 }

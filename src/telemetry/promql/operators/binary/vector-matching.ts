@@ -82,14 +82,14 @@ const SHOWN_PAIRS_MAX = 30;
 
 /** A label set as written in Prometheus's messages; a very long one is cut. */
 function labelsText({ pairs }: Labels): string {
-  const shown = pairs
+  const displayed = pairs
     .slice(0, SHOWN_PAIRS_MAX)
-    .map(([name, value]) => `${shownName(name)}=${goQuoteCut(value)}`);
-  if (shown.length < pairs.length) shown.push('...');
-  return `{${shown.join(', ')}}`;
+    .map(([name, value]) => `${displayedName(name)}=${goQuoteCut(value)}`);
+  if (displayed.length < pairs.length) displayed.push('...');
+  return `{${displayed.join(', ')}}`;
 }
 
-function shownName(name: string): string {
+function displayedName(name: string): string {
   return name.length <= SHOWN_TEXT_MAX && PLAIN_NAME.test(name) ? name : goQuoteCut(name);
 }
 

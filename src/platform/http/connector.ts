@@ -1,0 +1,33 @@
+/** Connections of undici agents, opened by the rule of `dial.ts`. */
+import { isIPv6 } from 'node:net';
+import { buildConnector } from 'undici';
+import { dialHost, NotConnected, type Resolve, systemResolve } from './dial.ts';
+
+/** Connections of an undici agent. */
+export interface ConnectorOptions {
+  /** Time to connect, and then for the TLS handshake, ms each. */
+  readonly timeoutMs: number;
+  readonly resolve?: Resolve;
+  /** Extra trusted certificates (PEM). */
+  readonly ca?: string;
+}
+
+/** Makes the connector of an undici agent. */
+export function createConnector({
+  timeoutMs,
+  resolve = systemResolve,
+  ca,
+}: ConnectorOptions): buildConnector.connector {
+  const encrypt = buildConnector({ timeout: timeoutMs, ...(ca === undefined ? {} : { ca }) });
+  return (options, done) => {
+    const { hostname, protocol } = options;
+    const isTls = protocol === 'https:';
+    const port = Number(options.port) || (isTls ? 443 : 80);
+    const host = isIPv6(hostname.slice(1, -1)) ? hostname.slice(1, -1) : hostname;
+    dialHost({ host, port, timeoutMs, resolve }, (error, socket) => {
+      if (error || !socket) done(error ?? new NotConnected([], timeoutMs), null);
+      else if (isTls) encrypt({ ...options, httpSocket: socket }, done);
+      else done(null, socket);
+    });
+  };
+}

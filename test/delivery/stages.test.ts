@@ -1,0 +1,48 @@
+/** Paths of stages: the order, and the end of a path before its last stage. */
+import t from 'tap';
+import { Ended, pathOf } from '../../actors/delivery/stages.ts';
+
+/** A path whose stages record their calls; the named one ends it. */
+function recordingPath(ends?: 'first' | 'second') {
+  const calls: string[] = [];
+  const stage = (name: 'first' | 'second') => async (input: string) => {
+    calls.push(`${name} ${input}`);
+    return name === ends ? new Ended(`ended by ${name}`) : `${input}+`;
+  };
+  const last = async (input: string) => {
+    calls.push(`last ${input}`);
+    return `sent ${input}`;
+  };
+  return {
+    calls,
+    path: pathOf<string, string, string, string>(stage('first'), stage('second'), last),
+  };
+}
+
+t.test(
+  'Each stage gets the result of the one before, and the last one gives the result',
+  async (t) => {
+    const { calls, path } = recordingPath();
+    t.equal(await path('a'), 'sent a++');
+    t.same(calls, ['first a', 'second a+', 'last a++']);
+  },
+);
+
+t.test('A stage that ends the path gives its result, and no later stage runs', async (t) => {
+  const first = recordingPath('first');
+  t.equal(await first.path('a'), 'ended by first');
+  t.same(first.calls, ['first a']);
+  const second = recordingPath('second');
+  t.equal(await second.path('a'), 'ended by second');
+  t.same(second.calls, ['first a', 'second a+']);
+});
+
+t.test('A fault of a stage rejects', async (t) => {
+  const fault = () => Promise.reject(new Error('no disk'));
+  const path = pathOf<string, string, string, string>(
+    fault,
+    async (a) => a,
+    async (a) => a,
+  );
+  await t.rejects(path('a'), { message: 'no disk' });
+});

@@ -1,0 +1,27 @@
+/** Names of resources: their ids stay what they are in the address of a page. */
+import t from 'tap';
+import { ID } from '../../actors/platform/resource-id.ts';
+import { parseName } from '../../src/platform/api/resource-name.ts';
+
+const idOf = (id: string) => parseName('name', `projects/demo/vms/${id}`, 'vms').id;
+
+t.test('an id is what a browser keeps of it in a path', (t) => {
+  const alone = new RegExp(`^${ID}$`);
+  for (const id of ['.', '..', '...', '.a', 'a.', '..a', 'a..b', ':', '-', 'web-1', 'a:b_c.d']) {
+    const { pathname } = new URL(`https://svc.example/projects/demo/vms/${id}/history`);
+    const isKept = pathname === `/projects/demo/vms/${id}/history`;
+    t.equal(alone.test(id), isKept, id);
+    if (isKept) t.equal(idOf(id), id);
+    else t.throws(() => idOf(id), { message: /^name is / }, id);
+  }
+  t.end();
+});
+
+t.test('an id within a longer name follows the same rule', (t) => {
+  const key = new RegExp(`^members/${ID}/keys/(${ID})$`);
+  t.ok(key.test('members/..a/keys/k.'));
+  for (const name of ['members/../keys/k', 'members/./keys/k', 'members/m/keys/..']) {
+    t.notOk(key.test(name), name);
+  }
+  t.end();
+});
