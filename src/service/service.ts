@@ -19,7 +19,6 @@ import { ChangeLimits } from '../../actors/platform/change-limits.ts';
 import type { HostCounters } from '../../actors/platform/host/counters.ts';
 import { unfitShares } from '../../actors/platform/host/formats.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
-import { runTimers } from '../../actors/platform/host/timers.ts';
 import { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
 import { type Part, type Supervision, supervise } from '../../actors/platform/supervision.ts';
 import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
@@ -27,7 +26,6 @@ import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { eventsStream } from '../../streams/platform/commit/events.ts';
-import type { DueTimer } from '../../streams/platform/commit/projection.ts';
 import { CLOCK_REFUSED_MS } from '../../streams/platform/membership/roster.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
@@ -53,7 +51,6 @@ import { openDashboard } from '../dashboard/serving/open-dashboard.ts';
 import { openDelivery } from '../delivery/open-delivery.ts';
 import { serviceInfoOf } from '../identity/api/service-info.ts';
 import { openIdentity } from '../identity/open-identity.ts';
-import { ClockWatch } from '../platform/clock-watch.ts';
 import { Closers } from '../platform/closers.ts';
 import { watchCopies } from '../platform/copies-check.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
@@ -94,6 +91,7 @@ import { openIngest } from '../telemetry/open-ingest.ts';
 import { addPromqlRoutes } from '../telemetry/prometheus-api/routes.ts';
 import { openQueries } from '../telemetry/query/open-queries.ts';
 import { openVms } from '../vms/open-vms.ts';
+import { timersPart, watchClock } from './clock-parts.ts';
 import { startCollecting } from './collecting.ts';
 import { prepareDemo } from './demo.ts';
 import { connectOptions, rpcRoutes } from './routes.ts';
@@ -305,45 +303,6 @@ function membershipPart(parts: {
       await pause(clock, Number.POSITIVE_INFINITY, signal);
     },
   };
-}
-
-/** Reports steps of the clock, and what was re-based after them. */
-function watchClock(
-  { clock, health }: RoomBase,
-  parts: {
-    readonly host: RunningHost;
-    readonly evaluator: SamplePipeline;
-    readonly delays: () => number;
-  },
-): void {
-  const counts = () => ({
-    projects: parts.host.counters().setBacks,
-    'series, rules and VMs': parts.evaluator.rebased(),
-    delays: parts.delays(),
-  });
-  const watch = new ClockWatch({ clock, counts });
-  health.watch({ kind: 'clock' }, watch.check);
-}
-
-/** Fires the timers of every machine. `onSetBack` receives delays that were re-based. */
-function timersPart(parts: {
-  readonly base: RoomBase;
-  readonly storage: Storage;
-  readonly host: RunningHost;
-  readonly onSetBack: (count: number) => void;
-}): Part {
-  const { host, onSetBack } = parts;
-  const { clock, log } = parts.base;
-  const { ownership } = parts.storage;
-  const timers = {
-    onSetBack,
-    host,
-    clock,
-    ownership,
-    onFault: (timer: DueTimer, error: unknown) =>
-      log.error({ err: error, instance: timer.instance }, 'A timer did not fire'),
-  };
-  return { name: 'timers', run: (signal) => runTimers(timers, signal) };
 }
 
 /** The service also runs without operator commands: some file systems have no sockets. */

@@ -248,12 +248,10 @@ t.test('DUR-13: a member whose own clock is behind does not take a project back'
     name: 'behind',
     isClockWrong: () => true,
   });
-  for (const node of [right, behind]) {
-    await node.host.start();
-    t.teardown(() => node.close());
-  }
+  for (const { host } of [right, behind]) await host.start();
+  t.teardown(() => Promise.all([right.close(), behind.close()]));
   const { sequence } = await add(right.host, 'demo', 'a');
-  await behind.host.waitFor(sequence, new AbortController().signal);
+  await behind.host.waitFor(sequence, AbortSignal.timeout(5_000));
   await add(behind.host, 'demo', 'a');
   const times = behind.host.view('demo').transitions({ limit: 9 }).items;
   t.same([...new Set(times.map(({ atMs }) => atMs))], [startMs]);

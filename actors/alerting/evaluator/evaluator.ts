@@ -12,6 +12,7 @@ import {
   evaluate,
   type PlacedMarker,
 } from '../../../streams/alerting/evaluation/pipeline.ts';
+import { rebasedIn } from '../../../streams/alerting/evaluation/set-back.ts';
 import type {
   EvaluationSeed,
   EvaluationState,
@@ -54,9 +55,7 @@ export interface EvaluatorDeps extends OutagePorts, EdgeCommitsDeps {
   readonly store?: (placed: PlacedEntry) => void;
 }
 
-/**
- * One run, from the log's first sequence on. After a fault it is discarded, and another one starts.
- */
+/** One run, from the log's first sequence on. After a fault, another one replaces it. */
 export class Evaluator implements EvaluatorView {
   readonly #deps: EvaluatorDeps;
   readonly #slices: TimeSlices;
@@ -85,21 +84,15 @@ export class Evaluator implements EvaluatorView {
     return state && inspectOne(state, series);
   }
 
-  /**
-   * A copy of the project's instance counts: how many are evaluated, and how many exceed the quota.
-   */
+  /** A copy of the project's instance counts: evaluated ones, and those beyond the quota. */
   quota(project: string): InstanceQuota {
     const watched = this.#states.get(partitionOf(project))?.projects.get(project);
     if (!watched) return NO_INSTANCES;
     return { evaluated: watched.instances, unevaluated: new Map(watched.unevaluated) };
   }
 
-  /** Times that lay ahead after the clock was set back, and were re-based, since the start. */
-  rebased(): number {
-    let sum = 0;
-    for (const { counters } of this.#states.values()) sum += counters.rebased;
-    return sum;
-  }
+  /** Number of times that lay ahead after the clock was set back, and were re-based by this run. */
+  readonly rebased = (): number => rebasedIn(this.#states.values());
 
   /** Position in SAMPLES up to which everything has been evaluated and committed. */
   throughSequence(): number {

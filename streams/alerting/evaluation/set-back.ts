@@ -42,6 +42,13 @@ export function rebase(state: EvaluationState, atMs: number): void {
   }
 }
 
+/** Number of times that were moved, in live states. */
+export function rebasedIn(states: Iterable<EvaluationState>): number {
+  let sum = 0;
+  for (const { counters } of states) sum += counters.rebased;
+  return sum;
+}
+
 function rebaseBuffers(state: EvaluationState, { vms }: WatchedProject, atMs: number): void {
   for (const { buffers } of vms.values()) {
     for (const buffer of buffers.values()) {
