@@ -82,7 +82,15 @@ function notifierOf({ base, publicUrl, resolve }: DeliveryParts, guard: AddressG
     guard,
     clock,
     ...(resolve && { resolve }),
-    mail: { smtpUrl: settings.smtpUrl, from: mailSender(settings), publicUrl, clock, log, metrics },
+    mail: {
+      smtpUrl: settings.smtpUrl,
+      from: mailSender(settings),
+      name: settings.smtpName,
+      publicUrl,
+      clock,
+      log,
+      metrics,
+    },
     onNoAddress: (sentence) => log.warn({ part: 'notifier' }, `Not called: ${sentence}`),
   });
   closers.add('notifier', () => notifier.close());
@@ -203,7 +211,11 @@ function sealedPart({ base, storage, host }: DeliveryParts, sealed: ListedValues
 function ownerNoticeParts({ base, storage, host, publicUrl: origin }: DeliveryParts): Part[] {
   const { clock, closers, log, metrics, settings } = base;
   if (settings.smtpUrl === null) return [];
-  const mailer = createMailer({ url: settings.smtpUrl, from: mailSender(settings) });
+  const mailer = createMailer({
+    url: settings.smtpUrl,
+    from: mailSender(settings),
+    name: settings.smtpName,
+  });
   closers.add('mailer of notices', () => mailer.close());
   const mails = metrics.counter('svc_owner_mails_total', 'Mails to owners about notices', [
     'outcome',

@@ -63,7 +63,11 @@ export function openSignIn({ base, people, deriveKey, origin }: SignInParts): Si
 function openMail({ settings, clock, log, metrics, closers }: SignInParts['base']) {
   const { smtpUrl } = settings;
   if (smtpUrl === null) return undefined;
-  const mailer = createMailer({ url: smtpUrl, from: mailSender(settings) });
+  const mailer = createMailer({
+    url: smtpUrl,
+    from: mailSender(settings),
+    name: settings.smtpName,
+  });
   closers.add('mailer', () => mailer.close());
   const queue = new MailQueue({ mailer, clock, log, metrics });
   closers.add('mail queue', () => queue.close());

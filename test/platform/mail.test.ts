@@ -224,6 +224,21 @@ t.test(
   },
 );
 
+t.test('the greeting names a domain, even on a machine whose name has no dot', async (t) => {
+  const server = await startMailServer(t);
+  const { url } = server;
+  for (const about of [
+    { from: 'svc@example.com' },
+    { from: 'Monitor <svc@mail.example.com>' },
+    { from: 'svc@example.com', name: 'monitor.example.net' },
+  ]) {
+    const mailer = createMailer({ url, ...about });
+    t.teardown(() => mailer.close());
+    await mailer.send(mail);
+  }
+  t.same(server.greetings, ['example.com', 'mail.example.com', 'monitor.example.net']);
+});
+
 t.test('a mail client that failed to load is loaded for the next mail', async (t) => {
   // A mailer that is closed meanwhile leaves nothing behind that could end the process.
   const { without, after } = await withoutDescriptors('mail');

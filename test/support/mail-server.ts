@@ -24,6 +24,8 @@ export interface MailServer {
   /** Reads commands without answering them. */
   isSilent: boolean;
   readonly logins: string[];
+  /** Names in EHLO, one for each mail offered. */
+  readonly greetings: string[];
   /** Number of open connections. */
   connections: number;
 }
@@ -47,6 +49,7 @@ export async function startMailServer(
     refuseWith: undefined,
     isSilent: false,
     logins: [],
+    greetings: [],
     connections: 0,
     refusal: undefined,
     breaksOff: undefined,
@@ -73,7 +76,10 @@ export async function startMailServer(
       if (given === password) done(null, { user: username });
       else done(new Error('no'));
     },
-    onMailFrom: (_address, _session, done) => done(refuse('sender')),
+    onMailFrom(_address, { hostNameAppearsAs }, done) {
+      state.greetings.push(String(hostNameAppearsAs));
+      done(refuse('sender'));
+    },
     onRcptTo({ address }, _session, done) {
       state.offered.push(address);
       if (state.isSilent) return;

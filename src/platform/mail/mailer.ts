@@ -48,6 +48,11 @@ export interface MailerOptions {
   /** An address, or `Name <address>`. */
   readonly from: string;
   /**
+   * Name of this machine in the greeting (RFC 5321, section 4.1.1.1); null, the default: the domain
+   * of the sender. The name of a container has no dot, and servers reject the address in its place.
+   */
+  readonly name?: string | null | undefined;
+  /**
    * true: one connection per mail, opened when it is sent, for callers with a queue of their own;
    * false (the default): mails wait for one of two connections.
    */
@@ -74,10 +79,19 @@ export function mailSender({
   return smtpFrom ?? `svc@${publicUrl === null ? 'localhost' : new URL(publicUrl).hostname}`;
 }
 
-export function createMailer({ url, from, isUnpooled = false, resolve }: MailerOptions): Mailer {
+/** The name in the greeting; undefined: the one that nodemailer finds. */
+function greetingName({ from, name = null }: Pick<MailerOptions, 'from' | 'name'>) {
+  const domain = /@([^@>\s]+\.[^@>\s]+)>?$/.exec(from)?.[1];
+  return name ?? domain;
+}
+
+export function createMailer(mailer: MailerOptions): Mailer {
+  const { url, from, isUnpooled = false, resolve } = mailer;
   // RFC 3834, section 5: no automatic replies to mail from a program.
   const defaults = { from, headers: { 'Auto-Submitted': 'auto-generated' } };
-  const { pool, ...unpooled } = transportOptions(url);
+  const { pool, ...server } = transportOptions(url);
+  const name = greetingName(mailer);
+  const unpooled = name === undefined ? server : { ...server, name };
   const closing = new AbortController();
   const getSocket = dialled(unpooled, { resolve, signal: closing.signal });
   const options = { ...unpooled, getSocket, ...(!isUnpooled && { pool }) };

@@ -230,7 +230,7 @@ function oversights(settings: Settings, given: GivenByName): string[] {
 
 function signInConflicts(settings: Settings, as: (name: string) => string): string[] {
   const { oidcIssuer, oidcClientId, oidcClientSecretFile, oidcTrustEmail } = settings;
-  const { smtpFrom, smtpUrl } = settings;
+  const { smtpFrom, smtpName, smtpUrl } = settings;
   const problems: string[] = [];
   if (oidcIssuer !== null && oidcClientId === null) {
     problems.push(
@@ -252,8 +252,12 @@ function signInConflicts(settings: Settings, as: (name: string) => string): stri
       `${as('SVC_OIDC_TRUST_EMAIL')} is on for ${oidcIssuer}, where anybody can have an account with any address: use the issuer of your own tenant, or off`,
     );
   }
-  if (smtpFrom !== null && smtpUrl === null) {
-    problems.push(`${as('SVC_SMTP_FROM')} needs SVC_SMTP_URL: the server to send mail by`);
+  for (const [name, value] of [
+    ['SVC_SMTP_FROM', smtpFrom],
+    ['SVC_SMTP_NAME', smtpName],
+  ] as const) {
+    if (value === null || smtpUrl !== null) continue;
+    problems.push(`${as(name)} needs SVC_SMTP_URL: the server to send mail by`);
   }
   return problems;
 }

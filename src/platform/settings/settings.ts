@@ -220,6 +220,10 @@ export const settingsTable = {
     defaultInWords: 'svc@ followed by the host of SVC_PUBLIC_URL',
     help: 'Sender address of mails from the service.',
   }),
+  smtpName: optional('SVC_SMTP_NAME', label, {
+    defaultInWords: 'the domain of the sender',
+    help: 'Name of this service in its greeting to the mail server (EHLO). Some servers require that it resolves to the address of this machine.',
+  }),
   projectCreation: setting('SVC_PROJECT_CREATION', choice('operator', 'people'), 'operator', {
     help: 'Who may create projects: only the operator, with "svc admin", or also every signed-in person.',
   }),

@@ -52,7 +52,7 @@ const LOG_EVERY_MS = 60_000;
 
 /** Undefined if no mail server is configured. */
 export function openEmail(deps: MailServerDeps): Channel<MailTarget> | undefined {
-  const { smtpUrl, from, publicUrl, clock, log, metrics } = deps;
+  const { smtpUrl, from, name, publicUrl, clock, log, metrics } = deps;
   if (smtpUrl === null) return undefined;
   const faults = metrics.counter(
     'svc_mail_setup_faults_total',
@@ -61,7 +61,7 @@ export function openEmail(deps: MailServerDeps): Channel<MailTarget> | undefined
   );
   const loggedMs = new Map<OurFault, number>();
   return createEmailSender({
-    mailer: createMailer({ url: smtpUrl, from, isUnpooled: true }),
+    mailer: createMailer({ url: smtpUrl, from, name, isUnpooled: true }),
     clock,
     host: () => new URL(publicUrl()).hostname,
     onOurFault(fault, error) {

@@ -53,6 +53,8 @@ export interface ChannelDeps {
 export interface MailServerDeps {
   /** `SVC_SMTP_URL`; null = no mail server is configured. */
   readonly smtpUrl: string | null;
+  /** See `MailerOptions`. */
+  readonly name?: string | null;
   /** An address, or `Name <address>`. */
   readonly from: string;
   /** Origin of the service. Called late, because it is known only when the server listens. */
