@@ -2464,7 +2464,7 @@ error}}if(!endStreamReceived)throw new ConnectError("protocol error: missing End
 CgZyZWFzb24YASABKAkSOQoIbWV0YWRhdGEYAiADKAsyJy5zdmMub3B0aW9ucy52MS5FcnJvckluZm8uTWV0YWRhdGFFbnRyeRovCg1NZXRhZGF0YUVudHJ5\
 EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFiBnByb3RvMw"),ErrorInfoSchema=messageDesc(file_svc_options_v1_error,0);var DEFAULT_RETRIES={triesMax:4,retryAfterMsMax:3e4},BACK_OFF_MS_MAX=3e4;function retryWaitMs(error2,tries,rule){if(error2 instanceof
 ConnectError&&isWorthIt(error2,rule))return waitMsOf(error2.metadata.get("retry-after"),tries,rule)}function waitMsOf(retryAfter,tries,rule){
-if(tries>=rule.triesMax)return;let requested=retryAfter===null?void 0:retryAfterMs(retryAfter);if(requested!==void 0)return requested<=
+if(tries>=rule.triesMax)return;let requested=retryAfter===null?void 0:retryAfterMs(retryAfter);if(requested)return requested<=
 rule.retryAfterMsMax?requested:void 0;let backOffMs=Math.min(2**(tries-1)*500,BACK_OFF_MS_MAX);return rule.random?backOffMs*
 (1+fraction(rule.random)/5):backOffMs}function retryAfterMs(header){return/^\d{1,9}$/.test(header)?Number(header)*1e3:void 0}
 function reasonOf(error2){if(error2 instanceof ConnectError)return error2.findDetails(ErrorInfoSchema)[0]?.reason}function isWorthIt(error2,{waitsForAbsent}){return isUntrusted(error2)?!1:isUnreached(error2)?waitsForAbsent:error2.code===

@@ -106,18 +106,18 @@ func TestWhichCallsGoOutAgain(t *testing.T) {
 		sent    int
 		fails   bool
 	}{
-		"a read that is too much at once":                 {list, []reply{busy, ok}, 2, false},
-		"a change with a request id":                      {with, []reply{busy, gateway, {}, ok}, 4, false},
-		"a change that is being finished":                 {with, []reply{{status: 409, body: fmt.Sprintf(refusal, "aborted", inProgress)}, ok}, 2, false},
-		"a change without one, refused by the service":    {without, []reply{busy, ok}, 2, false},
-		"a change without one, and a gateway answered":    {without, []reply{gateway, ok}, 1, true},
-		"a change without one, whose answer was lost":     {without, []reply{{}, ok}, 1, true},
-		"a stale version is told, not tried again":        {with, []reply{{status: 409, body: fmt.Sprintf(refusal, "aborted", staleVersion)}}, 1, true},
-		"a wait that is too long is told":                 {list, []reply{{status: 429, retryAfter: "31"}}, 1, true},
-		"never more than four times":                      {list, []reply{gateway}, 4, true},
-		"a redirect would take the credential with it":    {list, []reply{{status: 302}}, 1, true},
-		"a server's fault is told":                        {list, []reply{{status: 500}}, 1, true},
-		"a wait of no seconds is no wait, but a new call": {list, []reply{{status: 503, retryAfter: "0"}, ok}, 2, false},
+		"a read that is too much at once":                {list, []reply{busy, ok}, 2, false},
+		"a change with a request id":                     {with, []reply{busy, gateway, {}, ok}, 4, false},
+		"a change that is being finished":                {with, []reply{{status: 409, body: fmt.Sprintf(refusal, "aborted", inProgress)}, ok}, 2, false},
+		"a change without one, refused by the service":   {without, []reply{busy, ok}, 2, false},
+		"a change without one, and a gateway answered":   {without, []reply{gateway, ok}, 1, true},
+		"a change without one, whose answer was lost":    {without, []reply{{}, ok}, 1, true},
+		"a stale version is told, not tried again":       {with, []reply{{status: 409, body: fmt.Sprintf(refusal, "aborted", staleVersion)}}, 1, true},
+		"a wait that is too long is told":                {list, []reply{{status: 429, retryAfter: "31"}}, 1, true},
+		"never more than four times":                     {list, []reply{gateway}, 4, true},
+		"a redirect would take the credential with it":   {list, []reply{{status: 302}}, 1, true},
+		"a server's fault is told":                       {list, []reply{{status: 500}}, 1, true},
+		"a wait of no seconds still leads to a new call": {list, []reply{{status: 503, retryAfter: "0"}, ok}, 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url, requests := service(t, row.replies...)
@@ -134,6 +134,29 @@ func TestWhichCallsGoOutAgain(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestAWaitThatCannotBeReadIsNoHotLoop(t *testing.T) {
+	date := func(after time.Duration) string { return time.Now().Add(after).UTC().Format(http.TimeFormat) }
+	for _, row := range []struct {
+		header      string
+		least, most time.Duration
+	}{
+		{"0", 500 * time.Millisecond, 600 * time.Millisecond},
+		{"-5", 500 * time.Millisecond, 600 * time.Millisecond},
+		{"soon", 500 * time.Millisecond, 600 * time.Millisecond},
+		{date(-time.Hour), 500 * time.Millisecond, 600 * time.Millisecond},
+		{date(20 * time.Second), 10 * time.Second, 21 * time.Second},
+	} {
+		url, _ := service(t, reply{status: 503, retryAfter: row.header}, reply{status: 200, body: "{}"})
+		c, waits := client(t, url)
+		if err := save(c, "r"); err != nil {
+			t.Fatal(err)
+		}
+		if wait := (*waits)[0]; wait < row.least || wait > row.most {
+			t.Fatalf("Retry-After %q waits %s", row.header, wait)
+		}
 	}
 }
 

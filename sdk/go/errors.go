@@ -131,13 +131,26 @@ func codeOfStatus(status int) Code {
 	return CodeUnknown
 }
 
-// retryAfter reads seconds; 0 when there are none. The service sends no dates.
+// retryAfter reads seconds, or a date as load balancers send it; 0 if the header is absent, is
+// unreadable, or names no later time.
 func retryAfter(header http.Header) time.Duration {
-	seconds, err := strconv.ParseUint(header.Get("Retry-After"), 10, 31)
+	text := header.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	at, err := http.ParseTime(text)
 	if err != nil {
 		return 0
 	}
-	return time.Duration(seconds) * time.Second
+	now := time.Now()
+	// By the clock of the sender, which may differ.
+	if date, err := http.ParseTime(header.Get("Date")); err == nil {
+		now = date
+	}
+	if wait := at.Sub(now); wait > 0 {
+		return wait
+	}
+	return 0
 }
 
 // errorInfo decodes svc.options.v1.ErrorInfo {string reason = 1; map<string, string> metadata = 2}:

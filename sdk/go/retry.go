@@ -37,7 +37,8 @@ func retryWait(e exchange, got answer, err error, tries int) (time.Duration, boo
 	if !e.mayRepeat && refused.Reason == "" {
 		return 0, false
 	}
-	if got.response.Header.Get("Retry-After") == "" {
+	// Without a wait that can be read, all clients would use up their tries at once.
+	if refused.RetryAfter == 0 {
 		return backOff, true
 	}
 	return refused.RetryAfter, refused.RetryAfter <= retryAfterMax

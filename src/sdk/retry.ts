@@ -48,7 +48,8 @@ export function waitMsOf(
 ): number | undefined {
   if (tries >= rule.triesMax) return undefined;
   const requested = retryAfter === null ? undefined : retryAfterMs(retryAfter);
-  if (requested !== undefined) return requested <= rule.retryAfterMsMax ? requested : undefined;
+  // A wait of zero would use up all tries at once.
+  if (requested) return requested <= rule.retryAfterMsMax ? requested : undefined;
   // 0.5 s, 1 s, 2 s and so on.
   const backOffMs = Math.min(2 ** (tries - 1) * 500, BACK_OFF_MS_MAX);
   return rule.random ? backOffMs * (1 + fraction(rule.random) / 5) : backOffMs;

@@ -120,6 +120,16 @@ t.test('the client of the whole service', async (t) => {
     },
   );
 
+  await t.test('a Retry-After of zero or none that can be read is no hot loop', async (t) => {
+    const { alerts, gateway, waits } = await clientOf(t, world);
+    for (const unusable of ['0', 'soon', '-5']) gateway.faults.push(busy(unusable));
+    await alerts.listAlertRules({ projectName });
+    t.same(
+      waits.map((ms) => Math.floor(ms / 500)),
+      [1, 2, 4],
+    );
+  });
+
   await t.test('a change without a request id is resent only if it had no effect', async (t) => {
     const { alerts, automation, gateway, sent } = await clientOf(t, world);
     for (const fault of [lost, gone]) {
