@@ -146,6 +146,12 @@ t.test('an invalid value, name or combination is rejected with a valid alternati
       /SVC_SMTP_FROM must be/,
     ],
     [[], { SVC_SMTP_URL: 'smtp://u:hidden@m/?x=1' }, /its value has more than a host/],
+    [
+      [],
+      { SVC_SMTP_URL: 'smtp://u:p%zz@m' },
+      /has a login that is not percent-encoded: write % as %25/,
+    ],
+    [[], { SVC_NATS_URL: 'nats://u:p%zz@m' }, /has a login that is not percent-encoded/],
     [[], { SVC_COLLECT: 'host', SVC_DEMO: 'off' }, /needs the project demo/],
   ];
   for (const [flags, environment, expected] of cases) {

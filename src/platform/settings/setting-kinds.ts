@@ -209,28 +209,39 @@ function natsServer(item: string): URL {
 
 function loginOf({ username, password }: URL): NonNullable<NatsServers['login']>[] {
   if (username === '' && password === '') return [];
+  const user = decodedLogin(username);
+  return [password === '' ? { token: user } : { user, password: decodedLogin(password) }];
+}
+
+/** A part of a login in a URL. Throws `BadSetting` if it is not percent-encoded. */
+function decodedLogin(part: string): string {
   try {
-    const user = decodeURIComponent(username);
-    return [password === '' ? { token: user } : { user, password: decodeURIComponent(password) }];
+    return decodeURIComponent(part);
   } catch {
-    throw new BadSetting('has a login that is not percent-encoded');
+    throw new BadSetting(`has a login that is not percent-encoded: ${ENCODING}`);
   }
 }
+
+const ENCODING = 'write % as %25, / as %2F, # as %23, ? as %3F and @ as %40';
 
 /**
  * One mail server. Its password may be in it: a secret. Any other part of an address is rejected.
  */
 export const mailServer: Kind<string> = {
-  takes: 'smtp://host:port or smtps://host:port, with user:password@ if the server requires them',
+  takes:
+    'smtp://host:port or smtps://host:port, with user:password@ (percent-encoded) if the server requires them',
   parse: (text) => {
     const url = parseUrl(text);
-    const { protocol, hostname, pathname, search, hash } = url;
+    const { protocol, hostname, pathname, search, hash, username, password } = url;
     if ((protocol !== 'smtp:' && protocol !== 'smtps:') || hostname === '') {
       throw new BadSetting('is not');
     }
     if (pathname.replace(/^\/$/, '') + search + hash !== '') {
-      throw new BadSetting('has more than a host, a port, a user and a password');
+      throw new BadSetting(
+        `has more than a host, a port, a user and a password. In a password, ${ENCODING}`,
+      );
     }
+    for (const part of [username, password]) decodedLogin(part);
     return text;
   },
 };
