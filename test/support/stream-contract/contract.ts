@@ -1,15 +1,17 @@
 /** Tools of the stream contract: a stream for each contract, its messages, deliveries. */
 import type { Test } from 'tap';
-import type {
-  Append,
-  Consumer,
-  ConsumerSpec,
-  Delivery,
-  ReadFrom,
-  Stream,
-  StreamMessage,
-  StreamSpec,
+import {
+  type Append,
+  type Consumer,
+  type ConsumerSpec,
+  type Delivery,
+  type ReadFrom,
+  type Stream,
+  type StreamMessage,
+  type StreamSpec,
+  StreamUnavailable,
 } from '../../../streams/platform/stream.ts';
+import { until } from '../program.ts';
 import type { StreamContractHarness } from './harness.ts';
 
 /** One behaviour of every adapter, tested on its own stream. */
@@ -35,7 +37,16 @@ export async function newStream(harness: StreamContractHarness, changes: Partial
     duplicateWindowMs: 60_000,
     ...changes,
   };
-  await harness.stream.ensure(spec);
+  // The servers of a busy cluster may take longer than a request to elect the new stream's leader.
+  await until(`the stream ${name}`, () =>
+    harness.stream.ensure(spec).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof StreamUnavailable) return undefined;
+        throw error;
+      },
+    ),
+  );
   const topic = (subject: string) => `contract.${name}.${subject}`;
   const append = (subject: string, text: string, rest: Partial<Append> = {}) =>
     harness.stream.append({
