@@ -116,7 +116,7 @@ t.test(
   },
 );
 
-t.test('VM-08: a VM retired while the clock was ahead is evaluated when it returns', (t) => {
+t.test('DUR-28: a VM retired while the clock was ahead is evaluated when it returns', (t) => {
   const world = new EvaluationWorld([NOW]);
   world.state.isLive = true;
   world.rows([row(3600, LOW)]);

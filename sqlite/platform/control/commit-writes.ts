@@ -1,4 +1,5 @@
 /** The writes of one commit to the projection's tables: plain upserts of outcomes decided elsewhere. */
+import type { Statement } from 'better-sqlite3';
 import { decisionLine, type EncodedCommit } from '../../../streams/platform/commit/codec.ts';
 import type {
   ChainStart,
@@ -125,8 +126,11 @@ function applyRequest(writes: Writes, commit: Commit, decision: Decision, sequen
   writes.request.run(commit.project, scope, id, fingerprint, text, commit.at, sequence);
 }
 
+/** A prepared statement. It has a name, so that the package's declarations can name it. */
+export interface Write extends Statement<(string | number | null)[]> {}
+
 export function prepareWrites(database: SqliteDatabase) {
-  const prepare = (sql: string) => database.prepare<(string | number | null)[]>(sql);
+  const prepare = (sql: string): Write => database.prepare(sql);
   return {
     use: changeUseWriter(database),
     bind: prepare('UPDATE position SET stream_identity = ?, format = ?'),

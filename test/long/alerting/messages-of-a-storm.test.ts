@@ -60,7 +60,9 @@ type World = Awaited<ReturnType<typeof startWorld>>;
 
 function ask(owner: Person, method: string, request: object): Promise<Json> {
   const service = method.endsWith('MaintenanceWindow') ? 'MaintenanceService' : 'AlertService';
-  const about = { projectName: PROJECT, requestId: randomUUID(), ...request };
+  const isRead = method.startsWith('List') || method.startsWith('Get');
+  const id = isRead ? {} : { requestId: randomUUID() };
+  const about = { projectName: PROJECT, ...id, ...request };
   return owner.call(`monitoring.v1.${service}/${method}`, about);
 }
 
