@@ -204,7 +204,7 @@ async function incidents(t: Test, world: DemoWorld): Promise<void> {
       );
       t.match(both.stdout, /^- +- +inc_none +NOT_FOUND +\S/m);
       const nextMorning = await svc('incidents', 'snooze', 'Memory is full', '--until', '08:00');
-      const end = new Date(Number(/--until (\d+)/.exec(nextMorning.stderr)?.[1]) * 1000);
+      const end = new Date(Number(/\(--until (\d+)/.exec(nextMorning.stderr)?.[1]) * 1000);
       t.same([end.getHours(), end.getMinutes()], [8, 0], nextMorning.stderr);
       const ahead = end.getTime() - Date.now();
       t.ok(ahead > 0 && ahead <= 25 * 3_600_000, 'the next one');

@@ -84,7 +84,7 @@ t.test(
         state: 'RUNNING',
         values: [
           { series: 'svc_vm_cpu_seconds_total', value: 0.1 + 0.2 },
-          { series: 'svc_vm_memory_free_bytes', value: 1e21 },
+          { series: 'svc_vm_memory_free_bytes', value: 1.5e19 },
           { series: 'svc_vm_network_receive_bytes_total', value: 0 },
           { series: 'svc_vm_disk_read_bytes_total', labels: { device: 'vda' }, value: 5e-324 },
           { series: 'somebodys_own', value: 1 },
@@ -107,7 +107,7 @@ t.test(
         `svc_vm_vcpus{${own}} 2 ${time}`,
         '# HELP svc_vm_memory_free_bytes Memory reported as free by the guest',
         '# TYPE svc_vm_memory_free_bytes gauge',
-        `svc_vm_memory_free_bytes{${own}} 1e+21 ${time}`,
+        `svc_vm_memory_free_bytes{${own}} 15000000000000000000 ${time}`,
         '# HELP svc_vm_disk_read_bytes_total Bytes read from the virtual disk',
         '# TYPE svc_vm_disk_read_bytes_total counter',
         `svc_vm_disk_read_bytes_total{${own},device="vda"} 5e-324 ${time}`,
