@@ -33,6 +33,7 @@ const PAGES = [
   'docs/operations/tasks.md',
   'docs/operations/install.md',
   'docs/operations/https.md',
+  'docs/operations/mail.md',
   'docs/operations/backup.md',
   'docs/operations/collect.md',
   'docs/operations/cluster.md',
