@@ -7,13 +7,7 @@ import type { LinkedIdentity } from '../../machines/identity/person.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Host, RequestKey } from '../platform/host/host-port.ts';
-import {
-  assertActive,
-  linkIdentity,
-  personByIdentity,
-  personRow,
-  unlinkIdentity,
-} from './people-index.ts';
+import { assertActive, linkIdentity, personByIdentity, unlinkIdentity } from './people-index.ts';
 
 /** Maximum age of a session that links an account, ms. An old one may be in other hands. */
 const FRESH_MS = 15 * 60_000;
@@ -27,7 +21,8 @@ export interface Accounts {
    */
   linkAccount(session: string, account: LinkedIdentity): Promise<void>;
   /**
-   * Unlinks all accounts of a person, and returns their number. Sessions stay. Throws NOT_FOUND.
+   * Unlinks all accounts of a person, and returns their number. Sessions stay. Throws a `Refusal`:
+   * NOT_FOUND, IDENTITY_DISABLED.
    */
   unlinkAccounts(by: Actor, person: string, request?: RequestKey): Promise<number>;
 }
@@ -58,7 +53,7 @@ export function createAccounts({ host }: { readonly host: Host }): Accounts {
         by,
         ...(request && { request }),
         decide(draft) {
-          const { identities } = personRow(draft, person).context;
+          const { identities } = assertActive(draft, person);
           for (const identity of identities)
             unlinkIdentity(draft, person, { identity, by: by.name });
           return { accounts: identities.length };

@@ -111,10 +111,6 @@ export const personMachine = chart.createMachine({
     disabled: {
       description: 'No session and no personal key of the person works.',
       on: {
-        identityUnlinked: {
-          description: 'An operator removed an account at an identity provider.',
-          actions: 'unlink',
-        },
         enabled: {
           description: 'An operator lifted the lockout.',
           target: 'active',
