@@ -1,7 +1,7 @@
 /**
  * Accounts at identity providers, apart from the ones that a verified address links: a signed-in
  * person links an account that the provider has just vouched for, and an operator unlinks accounts,
- * for example after a provider has given everybody another subject.
+ * for example after the provider has changed all subjects.
  */
 import type { LinkedIdentity } from '../../machines/identity/person.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';

@@ -11,7 +11,7 @@ export interface VmReporter {
   /** Resource name of a collector's key, or a source of this service. */
   readonly source: string;
   /**
-   * The previous one, whose rows from before `sinceMs` are still stored; absent if there was none.
+   * The previous one, whose rows from before `sinceMs` are still stored; absent for the first one.
    */
   readonly before?: string;
   /** Counted from 1. Counters start anew in each turn. */

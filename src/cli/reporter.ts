@@ -72,7 +72,7 @@ export class Reporter {
     return input.text('state') || environment[this.#parts.folderVariable] || given || this.#folder;
   }
 
-  /** The last line of the given text, without surrounding blanks; '' if there is none. */
+  /** The last line of the given text, without surrounding blanks; '' for an empty text. */
   async readSecret({ environment, ports }: ActionContext): Promise<string> {
     const { secretVariable, secretNoun } = this.#parts;
     const given = environment[secretVariable]?.trim();

@@ -97,7 +97,7 @@ export class EdgeCommits {
 
   /**
    * Sequence of the first entry that this member must decide and has not: its edges wait for a
-   * pending rule, or for their turn after a takeover. Infinity if there is none.
+   * pending rule, or for their turn after a takeover. Infinity if nothing waits.
    */
   pendingFrom(): number {
     const { owns, epochOf } = this.#deps.ownership;

@@ -57,7 +57,7 @@ export interface SamplePipelineDeps {
 }
 
 /**
- * The reader of the log. It answers for the evaluator even between two runs, when there is none.
+ * The reader of the log. It also answers between two runs, while no evaluator exists.
  */
 export class SamplePipeline implements EvaluatorView {
   readonly #deps: SamplePipelineDeps;

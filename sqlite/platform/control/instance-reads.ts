@@ -304,7 +304,7 @@ function idsAt(statements: Statements, project: string, ms: number): number[] {
   });
 }
 
-/** The same within one stretch, by binary search; the id after its last commit if there is none. */
+/** The same within one stretch, by binary search; the id after its last commit if no commit is later. */
 function firstIdAt(
   { commitAt }: Statements,
   stretch: { readonly project: string; readonly start: number; readonly end: number },

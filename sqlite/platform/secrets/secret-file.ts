@@ -192,7 +192,7 @@ export class SecretFile {
     else this.#sql.put.run(id, purpose, value);
   }
 
-  /** False, without a change, if there is one. */
+  /** Returns false, and changes nothing, if the value exists. */
   putMissing(key: SealedKey, value: Uint8Array): boolean {
     if (this.get(key) !== undefined) return false;
     this.put(key, value);

@@ -36,7 +36,7 @@ export interface ActDialogProps<S extends ServiceName, N extends MutationName<S>
     readonly help: string;
     readonly maxLength: number;
   };
-  /** @param reason as typed, without surrounding blanks; '' if there is no field */
+  /** @param reason as typed, without surrounding blanks; '' without a field */
   readonly request: (reason: string) => Omit<RequestOf<S, N>, 'requestId'>;
   /** Text of the toast. */
   readonly done: string;
@@ -96,7 +96,7 @@ export function useDialogs<Name extends string>(): Dialogs<Name> {
   };
 }
 
-/** The thing that a dialog is about; the dialog is open while there is one. */
+/** The subject of a dialog, which is open while the subject is set. */
 export function useChosen<T>(): {
   readonly value: T | undefined;
   readonly choose: (thing: T) => void;

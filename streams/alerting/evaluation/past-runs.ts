@@ -6,7 +6,7 @@ import { GAP_TOLERANCE_MS } from '../../telemetry/entry.ts';
 export interface PastStretch {
   /** First breaching observation. */
   readonly startMs: number;
-  /** Last observation before a gap; NaN if there was none. */
+  /** Last observation before a gap; NaN before the first one. */
   readonly gapSinceMs: number;
   /** The observation that showed its end. */
   readonly overMs: number;

@@ -1,16 +1,16 @@
 /**
- * What a clock that was set back leaves in the future. While it was ahead, rows and ticks had its
+ * Times that lie ahead after the clock was set back. While it was ahead, rows and ticks had its
  * time; afterwards, everything that compares with them would wait until the clock has caught up.
  *
  *     a row arrives for a series whose newest one lies ahead   the series starts again
  *                                                              (`place` in series-buffer.ts)
  *     a tick                                                   moves all other times to the present
  *
- * "Ahead" means more than a sample may be: `FUTURE_MS` after the time of the log's own entry. It is
+ * "Ahead" means more than a sample may be: `AHEAD_MS_MAX` after the time of the log's own entry. It is
  * a function of the log, so every member and every replay re-bases alike. No time is moved to
  * before the present, and nothing recovers or fires by it.
  */
-import { FUTURE_MS } from '../../telemetry/entry.ts';
+import { isAhead } from '../../platform/clock.ts';
 import {
   decidedThroughMs,
   type Instance,
@@ -124,10 +124,6 @@ function rebaseRule(rule: RuleInForce, atMs: number): boolean {
 
 function count(state: EvaluationState, isMoved: boolean): void {
   if (isMoved) countRebased(state);
-}
-
-function isAhead(timeMs: number, nowMs: number): boolean {
-  return timeMs > nowMs + FUTURE_MS && timeMs !== Number.POSITIVE_INFINITY;
 }
 
 function within(timeMs: number, nowMs: number): number {

@@ -103,12 +103,12 @@ class Member implements Membership {
   #state: MemberState = 'joining';
   /** Elapsed time at which the newest record that came back was sent. */
   #renewedMs = Number.NEGATIVE_INFINITY;
-  /** True once one of its own records has come back. */
+  /** True once it has read one of its own records. */
   #wasLive = false;
   /** Elapsed time at which a row of its own was last read. */
   #readMs: number;
   #turn = 0;
-  /** Send times of the records that have not come back, elapsed ms, by turn. */
+  /** Send times of its unread records, elapsed ms, by turn. */
   readonly #sent = new Map<number, number>();
   #isDue = false;
   #life = 1;
@@ -369,7 +369,7 @@ class Member implements Membership {
     }
   }
 
-  /** Handles a record of its own that has come back. */
+  /** Handles its own record, as read from the stream. */
   #renewed(record: MemberRecord, { timeMs, sequence }: StreamMessage): void {
     const { clock } = this.#options;
     const { turn, clockMs } = record;
