@@ -2959,11 +2959,9 @@ map(printable))).join(`
 `}function facts(pairs){let displayed2=pairs.filter(([,value])=>value!==""),width=Math.max(0,...displayed2.map(([name])=>name.
 length));return displayed2.map(([name,value])=>`${name.padEnd(width)}  ${printable(value)}
 `).join("")}function json(value){return`${JSON.stringify(value,null,2)}
-`}function messageJson(schema,message){return toJson(schema,message,{alwaysEmitImplicit:!0})}function printMessage({json:isJson,
-print},schema,message,text2){return print(isJson?json(messageJson(schema,create(schema,message))):text2()),0}function localTime(unixSeconds){
-let seconds=Number(unixSeconds??0);if(seconds===0)return"";let unixMs=seconds*1e3;return Number.isNaN(new Date(unixMs).getTime())?
-"?":withOffset(unixMs)}function enumText(names,value){let name=Object.entries(names).find(([,known])=>known===value)?.[0]??
-"";return value===0?"":name}function fullName(displayName,name){return displayName===""?name:`${displayName} (${name})`}var file_svc_project_v1_project=fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUm\
+`}function messageJson(schema,message){return toJson(schema,message,{alwaysEmitImplicit:!0})}function messageDocument(schema,message){
+return json(messageJson(schema,create(schema,message)))}function printMessage({json:isJson,print},schema,message,text2){
+return print(isJson?messageDocument(schema,message):text2()),0}var file_svc_project_v1_project=fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUm\
 VxdWVzdCKJAQoGUGVyc29uEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEg0KBWVtYWlsGAMgASgJEhYKDnNpZ25faW5fbWV0aG9kGAQgAS\
 gJEhwKFHNlc3Npb25fZXhwaXJlc191bml4GAUgASgDEhYKDnVucHJvdmVuX2VtYWlsGAYgASgJIhcKFUdldFNlcnZpY2VJbmZvUmVxdWVzdCKAAgoLU2Vydm\
 ljZUluZm8SDwoHdmVyc2lvbhgBIAEoCRIhChlzYW1wbGluZ19pbnRlcnZhbF9zZWNvbmRzGAIgASgFEhAKCGhhc19tYWlsGAMgASgIEjgKCmNpX2lzc3Vlcn\
@@ -3376,46 +3374,47 @@ source,derivation,metricId}){let isMemory=derivation.from==="memoryUsed"||metric
 derivation:{from:"gauge",series,perLabels:!1}}}function rate(metricId,unit,series){return{metricId,unit,source:"hypervis\
 or",promqlName:series,limitation:DEVICE,derivation:{from:"rate",series}}}function filesystem(metricId,series,atMost){let derivation={
 from:"gauge",series,perLabels:!0,...atMost!==void 0&&{atMost}};return{metricId,unit:"bytes",source:"guest",promqlName:series,
-limitation:FILESYSTEM,derivation}}var OPERATOR_SYMBOLS={GREATER_THAN:">",GREATER_THAN_OR_EQUAL:">=",LESS_THAN:"<",LESS_THAN_OR_EQUAL:"<=",EQUAL:"=",NOT_EQUAL:"\
+limitation:FILESYSTEM,derivation}}function localTime(unixSeconds){let seconds=Number(unixSeconds??0);if(seconds===0)return"";let unixMs=seconds*1e3;return Number.
+isNaN(new Date(unixMs).getTime())?"?":withOffset(unixMs)}function enumText(names,value){let name=Object.entries(names).find(
+([,known])=>known===value)?.[0]??"";return value===0?"":name}function fullName(displayName,name){return displayName===""?name:`${displayName} (${name})`}function createdText({createdUnix,createdBy,createdByDisplayName}){return`${localTime(createdUnix)} by ${fullName(createdByDisplayName,
+createdBy)}`}var OPERATOR_SYMBOLS={GREATER_THAN:">",GREATER_THAN_OR_EQUAL:">=",LESS_THAN:"<",LESS_THAN_OR_EQUAL:"<=",EQUAL:"=",NOT_EQUAL:"\
 !="};function conditionText(spec){if(!spec)return"";let symbol=OPERATOR_SYMBOLS[enumText(AlertRuleSpec_Operator,spec.operator)]??
 "?",wait=spec.sustainedSeconds>0?` for ${spec.sustainedSeconds} s`:"";return`${spec.metricId} ${symbol} ${thresholdText(
 spec)}${wait}`}function thresholdText({metricId,threshold}){if(threshold===void 0)return"";let unit=metricCatalogue.get(
 metricId)?.unit??"",text2=unit.startsWith("bytes")?exactQuantity(threshold,unit):"";return/[kKMGTP]i?B/.test(text2)?text2:
-String(threshold)}var PAGE_SIZE=500;async function everyItem(ask2,itemsOf){let all=[],pageToken="";do{let answer=await ask2({pageSize:PAGE_SIZE,
-pageToken});all.push(...itemsOf(answer)),pageToken=answer.nextPageToken}while(pageToken!=="");return all}var ITEMS_DEFAULT=50,
+String(threshold)}var PAGE_SIZE=500;async function everyItem(api,method3,request3,field){let all=[],pageToken="";do{let page={pageSize:PAGE_SIZE,
+pageToken},answer=await api.call(method3,{...request3,...page});all.push(...answer[field]),pageToken=nextTokenOf(answer)}while(pageToken!==
+"");return all}function nextTokenOf(answer){return"nextPageToken"in answer?String(answer.nextPageToken):""}var ITEMS_DEFAULT=50,
 pageOptions=[{name:"page-size",takes:"N",help:`At most this many; default ${ITEMS_DEFAULT}`},{name:"page-token",takes:"T\
 OKEN",help:"Token of the next page, from an earlier response"}];var alerts=AlertService.method,iam=AutomationService.method;function displayed(one,command,list){return{one,many:`${one}\
 s`,list:command,find:async(api,projectName2)=>(await list(api,{projectName:projectName2})).map(({name,displayName,detail=""})=>({
 name,labels:[displayName],detail}))}}var KINDS={alertRules:displayed("alert rule","svc alerts list",async(api,request3)=>(await everyItem(
-page=>api.call(alerts.listAlertRules,{...request3,...page}),answer=>answer.rules)).map(({name,spec})=>({name,displayName:spec?.
-displayName??"",detail:conditionText(spec)}))),destinations:displayed("destination","svc destinations list",(api,request3)=>everyItem(
-page=>api.call(alerts.listDestinations,{...request3,...page}),answer=>answer.destinations)),serviceAccounts:displayed("s\
-ervice account","svc service-accounts list",(api,request3)=>everyItem(page=>api.call(iam.listServiceAccounts,{...request3,
-...page}),answer=>answer.serviceAccounts)),ciConnections:displayed("CI trust","svc trusts list",(api,request3)=>everyItem(
-page=>api.call(iam.listCiConnections,{...request3,...page}),answer=>answer.connections)),ciVerifications:displayed("veri\
-fication","svc trusts list --verifications",(api,request3)=>everyItem(page=>api.call(iam.listCiVerifications,{...request3,
-...page}),answer=>answer.verifications)),vms:{one:"VM",many:"VMs",list:"svc monitoring vms",async find(api,projectName2,given){
-let search=given.slice(0,VM_SEARCH_MAX),request3={projectName:projectName2,search,inventoryOnly:!0};return(await everyItem(
-page=>api.call(MonitoringService.method.listVMMonitoring,{...request3,...page}),answer=>answer.vms)).map(({name,displayName})=>({
-name,labels:[displayName]}))}},members:{one:"member",many:"members",list:"svc members list",async find(api,projectName2){
-return(await everyItem(page=>api.call(ProjectService.method.listMembers,{projectName:projectName2,...page}),answer=>answer.
-members)).map(({name,displayName,email,unprovenEmail})=>({name,labels:[email||unprovenEmail,displayName]}))}},invitations:{
-one:"open invitation",many:"open invitations",list:"svc members list --invitations",async find(api,projectName2){return(await everyItem(
-page=>api.call(ProjectService.method.listInvitations,{projectName:projectName2,...page}),answer=>answer.invitations)).filter(
-({state})=>state===Invitation_State.PENDING).map(({name,email})=>({name,labels:[email]}))}},maintenanceWindows:{one:"mai\
-ntenance window",many:"maintenance windows",list:"svc maintenance list",async find(api,projectName2){let{listMaintenanceWindows}=MaintenanceService.
-method;return(await everyItem(page=>api.call(listMaintenanceWindows,{projectName:projectName2,...page}),answer=>answer.windows)).
-map(({name,note})=>({name,labels:[note]}))}},incidents:{one:"firing incident",many:"firing incidents",list:"svc incident\
-s list",async find(api,projectName2,given){if(/^inc_\w{4,}$/.test(given)){let{incidents:incidents2}=await api.call(alerts.
-listIncidents,{projectName:projectName2,pageSize:NEWEST});return incidents2.map(({name})=>({name,labels:[]}))}let request3={
-projectName:projectName2,state:Incident_State.FIRING};return(await everyItem(page=>api.call(alerts.listIncidents,{...request3,
-...page}),answer=>answer.incidents)).map(({name,ruleDisplayName,vmName,vmDisplayName,startedUnix})=>{let vm=vmName.slice(
-vmName.lastIndexOf("/")+1),subject=vmDisplayName||vm,full=`${ruleDisplayName} on ${subject}`,detail=`started ${localTime(
+api,alerts.listAlertRules,request3,"rules")).map(({name,spec})=>({name,displayName:spec?.displayName??"",detail:conditionText(
+spec)}))),destinations:displayed("destination","svc destinations list",(api,request3)=>everyItem(api,alerts.listDestinations,
+request3,"destinations")),serviceAccounts:displayed("service account","svc service-accounts list",(api,request3)=>everyItem(
+api,iam.listServiceAccounts,request3,"serviceAccounts")),ciConnections:displayed("CI trust","svc trusts list",(api,request3)=>everyItem(
+api,iam.listCiConnections,request3,"connections")),ciVerifications:displayed("verification","svc trusts list --verificat\
+ions",(api,request3)=>everyItem(api,iam.listCiVerifications,request3,"verifications")),vms:{one:"VM",many:"VMs",list:"sv\
+c monitoring vms",async find(api,projectName2,given){let search=given.slice(0,VM_SEARCH_MAX),request3={projectName:projectName2,
+search,inventoryOnly:!0};return(await everyItem(api,MonitoringService.method.listVMMonitoring,request3,"vms")).map(({name,
+displayName})=>({name,labels:[displayName]}))}},members:{one:"member",many:"members",list:"svc members list",async find(api,projectName2){
+return(await everyItem(api,ProjectService.method.listMembers,{projectName:projectName2},"members")).map(({name,displayName,
+email,unprovenEmail})=>({name,labels:[email||unprovenEmail,displayName]}))}},invitations:{one:"open invitation",many:"op\
+en invitations",list:"svc members list --invitations",async find(api,projectName2){return(await everyItem(api,ProjectService.
+method.listInvitations,{projectName:projectName2},"invitations")).filter(({state})=>state===Invitation_State.PENDING).map(
+({name,email})=>({name,labels:[email]}))}},maintenanceWindows:{one:"maintenance window",many:"maintenance windows",list:"\
+svc maintenance list",async find(api,projectName2){let{listMaintenanceWindows}=MaintenanceService.method;return(await everyItem(
+api,listMaintenanceWindows,{projectName:projectName2},"windows")).map(({name,note})=>({name,labels:[note]}))}},incidents:{
+one:"firing incident",many:"firing incidents",list:"svc incidents list",async find(api,projectName2,given){if(/^inc_\w{4,}$/.
+test(given)){let{incidents:incidents2}=await api.call(alerts.listIncidents,{projectName:projectName2,pageSize:NEWEST});return incidents2.
+map(({name})=>({name,labels:[]}))}let request3={projectName:projectName2,state:Incident_State.FIRING};return(await everyItem(
+api,alerts.listIncidents,request3,"incidents")).map(({name,ruleDisplayName,vmName,vmDisplayName,startedUnix})=>{let vm=vmName.
+slice(vmName.lastIndexOf("/")+1),subject=vmDisplayName||vm,full=`${ruleDisplayName} on ${subject}`,detail=`started ${localTime(
 startedUnix)}`;return{name,labels:[full,ruleDisplayName,subject,vm],detail}})}},deliveries:{one:"delivery",many:"deliver\
 ies",list:"svc deliveries list",async find(api,projectName2){let{deliveries}=await api.call(alerts.listDeliveries,{projectName:projectName2,
 pageSize:NEWEST});return deliveries.map(({name})=>({name,labels:[]}))}}},PROJECTS={many:"projects",find:async api=>(await everyItem(
-page=>api.call(ProjectService.method.listProjects,page),answer=>answer.projects)).map(({name,displayName})=>({name,labels:[
-displayName]}))},NEWEST=500,VM_SEARCH_MAX=100;function isNamed(collection){return Object.hasOwn(KINDS,collection)}function candidatesOf(api,project,collection,given){
+api,ProjectService.method.listProjects,{},"projects")).map(({name,displayName})=>({name,labels:[displayName]}))},NEWEST=500,
+VM_SEARCH_MAX=100;function isNamed(collection){return Object.hasOwn(KINDS,collection)}function candidatesOf(api,project,collection,given){
 return KINDS[collection].find(api,project,given)}function wordsFor(collection){return KINDS[collection]}function meantBy(given,candidates,{
 many}){let byId=candidates.find(({name})=>name===given||name.endsWith(`/${given}`));if(byId)return byId;let lower=given.
 toLowerCase(),exactly=candidates.filter(({labels:labels2})=>labels2.includes(given)),inAnyCase=candidates.filter(({labels:labels2})=>labels2.
@@ -3451,11 +3450,11 @@ given,candidates,words);if(meant)return meant.name;if(ID_BEGINNING.test(given)||
 "vms"?await candidatesOf(api,project,collection,""):candidates;throw nothingNamed(given,all,words)}function firstNamed(collection){return(context,api)=>resourceName(context,api,{collection,given:context.input.positional(
 0)})}function newUuid(random){let bytes=Buffer.from(random.bytes(16));bytes[6]=(bytes[6]??0)&15|64,bytes[8]=(bytes[8]??0)&
 63|128;let hex=bytes.toString("hex");return[hex.slice(0,8),hex.slice(8,12),hex.slice(12,16),hex.slice(16,20),hex.slice(20)].
-join("-")}function requestId({input,ports}){return input.text("request-id")??newUuid(ports.random)}var capabilityOption={name:"capability",takes:"CAPABILITY",multiple:!0,help:"monitoring.read or monitoring.write"};var nameOption={name:"name",takes:"TEXT",help:"Display name"},reasonOption={name:"reason",takes:"TEXT",help:"Reason, for\
- the audit trail"};function changeOptions(...own){return{options:[...own,requestIdOption,projectOption]}}var editOptions=[
-nameOption,{...capabilityOption,help:'Complete list of its permissions; "none" for no permissions'}];function change({nameOf,send,show,options=[],...about}){return{...about,...changeOptions(...options),async run(context){
-let api=context.api("person"),request3={name:await nameOf(context,api),requestId:requestId(context)};return show(context,
-await send(api,request3,context))}}}var{method}=AutomationService,VERIFICATION=[{name:"SETUP-ID"}],verificationName=firstNamed("ciVerifications");function claimTable(claims){
+join("-")}function requestId({input,ports}){return input.text("request-id")??newUuid(ports.random)}function reportRequest({report},what,id){report(`${what} (request ${id})`)}function changeOptions(...own){return{options:[...own,requestIdOption,projectOption]}}function change({nameOf,send,show,act,options=[],...about}){return{...about,...changeOptions(...options),async run(context){
+let api=context.api("person"),request3={name:await nameOf(context,api),requestId:requestId(context)};return act&&reportRequest(
+context,`${act} ${request3.name}`,request3.requestId),show(context,await send(api,request3,context))}}}var capabilityOption={name:"capability",takes:"CAPABILITY",multiple:!0,help:"monitoring.read or monitoring.write"};var nameOption={name:"name",takes:"TEXT",help:"Display name"},reasonOption={name:"reason",takes:"TEXT",help:"Reason, for\
+ the audit trail"},editOptions=[nameOption,{...capabilityOption,help:'Complete list of its permissions; "none" for no pe\
+rmissions'}];var{method}=AutomationService,VERIFICATION=[{name:"SETUP-ID"}],verificationName=firstNamed("ciVerifications");function claimTable(claims){
 return table(["claim","value","bound"],claims.map(({claim,value,bound})=>[claim,claimText(value),bound?"yes":"no"]),"Not\
 hing observed yet")}function claimText(value){return value===""?"(empty)":value??"(absent)"}function refusedText({lastRefusal}){
 if(!lastRefusal)return"";let{code:code2,claims,refusedUnix}=lastRefusal,about=claims.length>0?` (${claims.join(", ")})`:
@@ -3463,10 +3462,10 @@ if(!lastRefusal)return"";let{code:code2,claims,refusedUnix}=lastRefusal,about=cl
 ication",verification.name],["name",verification.displayName],["state",enumText(CiVerification_State,verification.state)],
 ["account",fullName(verification.serviceAccountDisplayName,verification.serviceAccountName)],["requested",verification.capabilities.
 join(" ")],["platform",`${verification.issuer} (${verification.issuerUrl})`],["audience",verification.audience],["starte\
-d",`${localTime(verification.createdUnix)} by ${fullName(verification.createdByDisplayName,verification.createdBy)}`],["\
-observed",localTime(verification.observedUnix)||"not yet"],["refused",refusedText(verification)],["wrong codes",verification.
-wrongCodes===0?"":String(verification.wrongCodes)],["expires",localTime(verification.expiresUnix)],["digest",verification.
-claimsDigest],["trust",verification.connectionName],...verification.warnings.map(warning=>["WARNING",warning])])}
+d",createdText(verification)],["observed",localTime(verification.observedUnix)||"not yet"],["refused",refusedText(verification)],
+["wrong codes",verification.wrongCodes===0?"":String(verification.wrongCodes)],["expires",localTime(verification.expiresUnix)],
+["digest",verification.claimsDigest],["trust",verification.connectionName],...verification.warnings.map(warning=>["WARNI\
+NG",warning])])}
 ${claimTable(verification.claims)}`}function printVerification(context,verification){return printMessage(context,CiVerificationSchema,
 verification,()=>verificationText(verification))}var approveAction={name:"approve",summary:"Trust the observed workflow, with the chosen permissions",positionals:VERIFICATION,
 ...changeOptions({...capabilityOption,help:"Only these permissions; default: those requested at the start"},nameOption,{
@@ -3476,9 +3475,9 @@ by "svc trusts review".`,async run(context){let{input}=context,api=context.api("
 api),verification=await api.call(method.getCiVerification,{name}),given=input.list("capability").flatMap(text2=>text2.split(
 ",")),capabilities=given.length>0?given:verification.capabilities;await confirm(context,verification,capabilities);let trust=await api.
 call(method.approveCiVerification,{name,capabilities,requestId:requestId(context),displayName:input.text("name")??verification.
-displayName,claimsDigest:input.text("digest")??verification.claimsDigest}),document=()=>json(messageJson(CiConnectionSchema,
-trust));return context.print(context.json?document():variables(trust,api.access.endpoint)),context.report("Now remove th\
-e step and the secret SVC_SETUP_CODE from the workflow. The trust does not need them."),0}};async function confirm({input,
+displayName,claimsDigest:input.text("digest")??verification.claimsDigest}),document=()=>messageDocument(CiConnectionSchema,
+trust);return context.print(context.json?document():variables(trust,api.access.endpoint)),context.report("Now remove the\
+ step and the secret SVC_SETUP_CODE from the workflow. The trust does not need them."),0}};async function confirm({input,
 ports,report},verification,capabilities){let{state}=verification;if(state===CiVerification_State.APPROVED&&input.isOn("r\
 equest-id"))return;if(ports.isInteractive&&!input.isOn("digest")&&report(verificationText(verification)),state!==CiVerification_State.
 OBSERVED)throw new Fault(`Nothing to approve: the verification is ${enumText(CiVerification_State,state)}`);let digest=input.
@@ -3558,8 +3557,8 @@ pairingCode=environment.SVC_SETUP_CODE?.trim()??"";if(pairingCode==="")throw new
 tore the pairing code as a secret of that name and pass it to this step. Runs for pull requests from forks do not have a\
 ccess to secrets");mask(context,pairingCode);let api=context.api("nobody"),audience=needed(context,"audience","SVC_AUDIE\
 NCE",VERIFY_HINT),source=assertionSource(context,audience),answer=await withFresh(context,source,assertion=>api.call(method2.
-submitCiVerification,{setupId,pairingCode,assertion}));return context.json?(print(json(messageJson(SubmitCiVerificationResponseSchema,
-answer))),0):(print(`Observed, and waiting for review. Nothing is granted yet.
+submitCiVerification,{setupId,pairingCode,assertion}));return context.json?(print(messageDocument(SubmitCiVerificationResponseSchema,
+answer)),0):(print(`Observed, and waiting for review. Nothing is granted yet.
 
 ${claimTable(answer.claims)}
 `),print(`digest  ${answer.claimsDigest}

@@ -30,7 +30,8 @@ import { RESTORED_PATH } from '../admin/restored-routes.ts';
 import { SNAPSHOT_PATH } from '../admin/snapshot-routes.ts';
 import { ListTransitionsResponseSchema } from '../gen/svc/audit/v1/audit_pb.ts';
 import type { Input, Option, Positional } from './client/arguments.ts';
-import { localTime, NOT_OBSERVED, table } from './client/output.ts';
+import { table } from './client/output.ts';
+import { localTime, NOT_OBSERVED } from './client/texts.ts';
 import { transitionTable } from './transition-table.ts';
 
 const project = { name: 'PROJECT' } as const;

@@ -6,7 +6,6 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { create } from '@bufbuild/protobuf';
 import type { LogVerification, VerifyProgress } from '../../actors/audit/log-verifier.ts';
 import type { Broken, ProjectVerification } from '../../actors/audit/project-check.ts';
 import { AdminFault, askService, NoService } from '../admin/admin-client.ts';
@@ -31,7 +30,7 @@ import {
 import type { Api } from './client/api.ts';
 import { EXIT_NOT_FOUND, Fault, UsageError } from './client/faults.ts';
 import { projectName, resourceName } from './client/names.ts';
-import { json, messageJson } from './client/output.ts';
+import { messageDocument } from './client/output.ts';
 import { processPorts } from './client/ports.ts';
 import { ProgressLine } from './client/progress-line.ts';
 import { EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
@@ -338,8 +337,7 @@ or --instance selects others.`,
         ? (await newest(api, filter, limit)).transitions
         : await correlated(api, filter, { correlation, limit });
     if (context.json) {
-      const answer = create(ListTransitionsResponseSchema, { transitions });
-      context.print(json(messageJson(ListTransitionsResponseSchema, answer)));
+      context.print(messageDocument(ListTransitionsResponseSchema, { transitions }));
     } else {
       const tableOf = isOfSteps ? transitionTable : actionTable;
       context.print(tableOf(transitions, `No matching ${isOfSteps ? 'steps' : 'actions'}`));

@@ -4,7 +4,8 @@
 import { type ListedMember, MEMBERS_PATH, type MembersAnswer } from '../admin/member-routes.ts';
 import { count } from '../platform/table.ts';
 import type { AdminAction } from './admin-actions.ts';
-import { localTime, NOT_OBSERVED, table } from './client/output.ts';
+import { table } from './client/output.ts';
+import { localTime, NOT_OBSERVED } from './client/texts.ts';
 
 export const memberActions: readonly AdminAction[] = [
   {
