@@ -3386,23 +3386,23 @@ String(threshold)}var PAGE_SIZE=500;async function everyItem(api,method3,request
 pageToken},answer=await api.call(method3,{...request3,...page});all.push(...answer[field]),pageToken=nextTokenOf(answer)}while(pageToken!==
 "");return all}function nextTokenOf(answer){return"nextPageToken"in answer?String(answer.nextPageToken):""}var ITEMS_DEFAULT=50,
 pageOptions=[{name:"page-size",takes:"N",help:`At most this many; default ${ITEMS_DEFAULT}`},{name:"page-token",takes:"T\
-OKEN",help:"Token of the next page, from an earlier response"}];var alerts=AlertService.method,iam=AutomationService.method;function displayed(one,command,list){return{one,many:`${one}\
-s`,list:command,find:async(api,projectName2)=>(await list(api,{projectName:projectName2})).map(({name,displayName,detail=""})=>({
-name,labels:[displayName],detail}))}}var KINDS={alertRules:displayed("alert rule","svc alerts list",async(api,request3)=>(await everyItem(
-api,alerts.listAlertRules,request3,"rules")).map(({name,spec})=>({name,displayName:spec?.displayName??"",detail:conditionText(
-spec)}))),destinations:displayed("destination","svc destinations list",(api,request3)=>everyItem(api,alerts.listDestinations,
-request3,"destinations")),serviceAccounts:displayed("service account","svc service-accounts list",(api,request3)=>everyItem(
-api,iam.listServiceAccounts,request3,"serviceAccounts")),ciConnections:displayed("CI trust","svc trusts list",(api,request3)=>everyItem(
-api,iam.listCiConnections,request3,"connections")),ciVerifications:displayed("verification","svc trusts list --verificat\
-ions",(api,request3)=>everyItem(api,iam.listCiVerifications,request3,"verifications")),vms:{one:"VM",many:"VMs",list:"sv\
-c monitoring vms",async find(api,projectName2,given){let search=given.slice(0,VM_SEARCH_MAX),request3={projectName:projectName2,
-search,inventoryOnly:!0};return(await everyItem(api,MonitoringService.method.listVMMonitoring,request3,"vms")).map(({name,
-displayName})=>({name,labels:[displayName]}))}},members:{one:"member",many:"members",list:"svc members list",async find(api,projectName2){
-return(await everyItem(api,ProjectService.method.listMembers,{projectName:projectName2},"members")).map(({name,displayName,
-email,unprovenEmail})=>({name,labels:[email||unprovenEmail,displayName]}))}},invitations:{one:"open invitation",many:"op\
-en invitations",list:"svc members list --invitations",async find(api,projectName2){return(await everyItem(api,ProjectService.
-method.listInvitations,{projectName:projectName2},"invitations")).filter(({state})=>state===Invitation_State.PENDING).map(
-({name,email})=>({name,labels:[email]}))}},maintenanceWindows:{one:"maintenance window",many:"maintenance windows",list:"\
+OKEN",help:"Token of the next page, from an earlier response"}];var alerts=AlertService.method,iam=AutomationService.method,project=ProjectService.method;function displayed(one,command,list){
+return{one,many:`${one}s`,list:command,find:async(api,projectName2)=>(await list(api,{projectName:projectName2})).map(({
+name,displayName,detail=""})=>({name,labels:[displayName],detail}))}}var KINDS={alertRules:displayed("alert rule","svc a\
+lerts list",async(api,request3)=>(await everyItem(api,alerts.listAlertRules,request3,"rules")).map(({name,spec})=>({name,
+displayName:spec?.displayName??"",detail:conditionText(spec)}))),destinations:displayed("destination","svc destinations \
+list",(api,request3)=>everyItem(api,alerts.listDestinations,request3,"destinations")),serviceAccounts:displayed("service\
+ account","svc service-accounts list",(api,request3)=>everyItem(api,iam.listServiceAccounts,request3,"serviceAccounts")),
+ciConnections:displayed("CI trust","svc trusts list",(api,request3)=>everyItem(api,iam.listCiConnections,request3,"conne\
+ctions")),ciVerifications:displayed("verification","svc trusts list --verifications",(api,request3)=>everyItem(api,iam.listCiVerifications,
+request3,"verifications")),vms:{one:"VM",many:"VMs",list:"svc monitoring vms",async find(api,projectName2,given){let search=given.
+slice(0,VM_SEARCH_MAX),request3={projectName:projectName2,search,inventoryOnly:!0};return(await everyItem(api,MonitoringService.
+method.listVMMonitoring,request3,"vms")).map(({name,displayName})=>({name,labels:[displayName]}))}},members:{one:"member",
+many:"members",list:"svc members list",async find(api,projectName2){return(await everyItem(api,project.listMembers,{projectName:projectName2},
+"members")).map(({name,displayName,email,unprovenEmail})=>({name,labels:[email||unprovenEmail,displayName]}))}},invitations:{
+one:"open invitation",many:"open invitations",list:"svc members list --invitations",async find(api,projectName2){return(await everyItem(
+api,project.listInvitations,{projectName:projectName2},"invitations")).filter(({state})=>state===Invitation_State.PENDING).
+map(({name,email})=>({name,labels:[email]}))}},maintenanceWindows:{one:"maintenance window",many:"maintenance windows",list:"\
 svc maintenance list",async find(api,projectName2){let{listMaintenanceWindows}=MaintenanceService.method;return(await everyItem(
 api,listMaintenanceWindows,{projectName:projectName2},"windows")).map(({name,note})=>({name,labels:[note]}))}},incidents:{
 one:"firing incident",many:"firing incidents",list:"svc incidents list",async find(api,projectName2,given){if(/^inc_\w{4,}$/.
@@ -3413,9 +3413,9 @@ slice(vmName.lastIndexOf("/")+1),subject=vmDisplayName||vm,full=`${ruleDisplayNa
 startedUnix)}`;return{name,labels:[full,ruleDisplayName,subject,vm],detail}})}},deliveries:{one:"delivery",many:"deliver\
 ies",list:"svc deliveries list",async find(api,projectName2){let{deliveries}=await api.call(alerts.listDeliveries,{projectName:projectName2,
 pageSize:NEWEST});return deliveries.map(({name})=>({name,labels:[]}))}}},PROJECTS={many:"projects",find:async api=>(await everyItem(
-api,ProjectService.method.listProjects,{},"projects")).map(({name,displayName})=>({name,labels:[displayName]}))},NEWEST=500,
-VM_SEARCH_MAX=100;function isNamed(collection){return Object.hasOwn(KINDS,collection)}function candidatesOf(api,project,collection,given){
-return KINDS[collection].find(api,project,given)}function wordsFor(collection){return KINDS[collection]}function meantBy(given,candidates,{
+api,project.listProjects,{},"projects")).map(({name,displayName})=>({name,labels:[displayName]}))},NEWEST=500,VM_SEARCH_MAX=100;
+function isNamed(collection){return Object.hasOwn(KINDS,collection)}function candidatesOf(api,project2,collection,given){
+return KINDS[collection].find(api,project2,given)}function wordsFor(collection){return KINDS[collection]}function meantBy(given,candidates,{
 many}){let byId=candidates.find(({name})=>name===given||name.endsWith(`/${given}`));if(byId)return byId;let lower=given.
 toLowerCase(),exactly=candidates.filter(({labels:labels2})=>labels2.includes(given)),inAnyCase=candidates.filter(({labels:labels2})=>labels2.
 some(label2=>label2.toLowerCase()===lower)),named=exactly.length>0?exactly:inAnyCase,begun=given.length<PREFIX_MIN?[]:candidates.
@@ -3443,16 +3443,18 @@ OWN_ID=new RegExp([/^[a-z]{3}_[0-9A-Za-z]{26,}$/,/^[0-9A-HJKMNP-TV-Z]{26}$/,/^[0
 /^[0-9a-f]{32}$/].map(({source})=>source).join("|"));async function resourceName(context,api,{collection,given,takesUnknown=!1}){
 if(new RegExp(`^projects/[^/]+/${collection}/[^/]+$`).test(given))return given;let isId=ID.test(given);if(given===""||!isId&&
 !isNamed(collection))throw new UsageError(`${JSON.stringify(given)} is neither an id nor projects/<id>/${collection}/<id\
->`);let project=await projectName(context,api),asId=`${project}/${collection}/${given}`;if(!isNamed(collection)||OWN_ID.
-test(given)||given==="-")return asId;let candidates;try{candidates=await candidatesOf(api,project,collection,given)}catch(error2){
+>`);let project2=await projectName(context,api),asId=`${project2}/${collection}/${given}`;if(!isNamed(collection)||OWN_ID.
+test(given)||given==="-")return asId;let candidates;try{candidates=await candidatesOf(api,project2,collection,given)}catch(error2){
 if(isId&&refusalOf(error2)?.exitCode===EXIT_DENIED)return asId;throw error2}let words=wordsFor(collection),meant=meantBy(
 given,candidates,words);if(meant)return meant.name;if(ID_BEGINNING.test(given)||isId&&takesUnknown)return asId;let all=collection===
-"vms"?await candidatesOf(api,project,collection,""):candidates;throw nothingNamed(given,all,words)}function firstNamed(collection){return(context,api)=>resourceName(context,api,{collection,given:context.input.positional(
+"vms"?await candidatesOf(api,project2,collection,""):candidates;throw nothingNamed(given,all,words)}function firstNamed(collection){return(context,api)=>resourceName(context,api,{collection,given:context.input.positional(
 0)})}function newUuid(random){let bytes=Buffer.from(random.bytes(16));bytes[6]=(bytes[6]??0)&15|64,bytes[8]=(bytes[8]??0)&
 63|128;let hex=bytes.toString("hex");return[hex.slice(0,8),hex.slice(8,12),hex.slice(12,16),hex.slice(16,20),hex.slice(20)].
-join("-")}function requestId({input,ports}){return input.text("request-id")??newUuid(ports.random)}function reportRequest({report},what,id){report(`${what} (request ${id})`)}function changeOptions(...own){return{options:[...own,requestIdOption,projectOption]}}function change({nameOf,send,show,act,options=[],...about}){return{...about,...changeOptions(...options),async run(context){
-let api=context.api("person"),request3={name:await nameOf(context,api),requestId:requestId(context)};return act&&reportRequest(
-context,`${act} ${request3.name}`,request3.requestId),show(context,await send(api,request3,context))}}}var capabilityOption={name:"capability",takes:"CAPABILITY",multiple:!0,help:"monitoring.read or monitoring.write"};var nameOption={name:"name",takes:"TEXT",help:"Display name"},reasonOption={name:"reason",takes:"TEXT",help:"Reason, for\
+join("-")}function requestId({input,ports}){return input.text("request-id")??newUuid(ports.random)}function reportRequest({report},what,id){report(`${what} (request ${id})`)}function changeOptions(...own){return{options:[...own,requestIdOption,projectOption]}}function requestOf(_method,fields){
+return fields}function change({nameOf,method:method3,fields,act,show,options=[],...about}){return{...about,...changeOptions(...options),
+async run(context){let api=context.api("person"),request3={name:await nameOf(context,api),requestId:requestId(context)};
+act&&reportRequest(context,`${act} ${request3.name}`,request3.requestId);let whole=requestOf(method3,{...fields?.(context),
+...request3});return show(context,await api.call(method3,whole))}}}function reasonOf2({input}){return{reason:input.text("reason")??""}}var capabilityOption={name:"capability",takes:"CAPABILITY",multiple:!0,help:"monitoring.read or monitoring.write"};var nameOption={name:"name",takes:"TEXT",help:"Display name"},reasonOption={name:"reason",takes:"TEXT",help:"Reason, for\
  the audit trail"},editOptions=[nameOption,{...capabilityOption,help:'Complete list of its permissions; "none" for no pe\
 rmissions'}];var{method}=AutomationService,VERIFICATION=[{name:"SETUP-ID"}],verificationName=firstNamed("ciVerifications");function claimTable(claims){
 return table(["claim","value","bound"],claims.map(({claim,value,bound})=>[claim,claimText(value),bound?"yes":"no"]),"Not\
@@ -3490,8 +3492,7 @@ return`SVC_TRUST=${name}
 SVC_AUDIENCE=${audience}
 SVC_ENDPOINT=${endpoint}
 `}var rejectAction=change({name:"reject",summary:"End a verification without granting trust",positionals:VERIFICATION,options:[
-reasonOption],nameOf:verificationName,send:(api,request3,{input})=>api.call(method.rejectCiVerification,{...request3,reason:input.
-text("reason")??""}),show:printVerification});var import_node_fs3=require("node:fs");function mask({environment,surroundings},secret){environment.GITHUB_ACTIONS==="tr\
+reasonOption],nameOf:verificationName,method:method.rejectCiVerification,fields:reasonOf2,show:printVerification});var import_node_fs3=require("node:fs");function mask({environment,surroundings},secret){environment.GITHUB_ACTIONS==="tr\
 ue"&&surroundings.stderr(`::add-mask::${secret}
 `)}function addToSummary({environment,report},markdown){let path=environment.GITHUB_STEP_SUMMARY;if(path)try{(0,import_node_fs3.appendFileSync)(
 path,markdown)}catch(error2){report(`The step summary could not be written: ${error2.message}`)}}var REQUEST_URL="ACTIONS_ID_TOKEN_REQUEST_URL",REQUEST_TOKEN="ACTIONS_ID_TOKEN_REQUEST_TOKEN",JWT_FORM=/^[\w-]+\.[\w-]+\.[\w-]+$/;

@@ -34,6 +34,7 @@ import { messageDocument } from './client/output.ts';
 import { processPorts } from './client/ports.ts';
 import { ProgressLine } from './client/progress-line.ts';
 import { EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
+import { timeOptions } from './monitoring/filters.ts';
 import { settingsOfService } from './service-folder.ts';
 import { actionTable, transitionTable } from './transition-table.ts';
 
@@ -298,8 +299,7 @@ const auditListAction: Action = {
     { name: 'steps', help: 'All steps of all machines, not only actions of people and keys' },
     { name: 'machine', takes: 'NAME', help: 'Only steps of this machine, such as credential' },
     { name: 'correlation', takes: 'ID', help: 'Only refusals with this correlation id' },
-    { name: 'since', takes: 'TIME', help: 'Committed at or after; 1h = an hour ago' },
-    { name: 'until', takes: 'TIME', help: 'Committed at or before' },
+    ...timeOptions('Committed at or after', 'Committed at or before'),
     {
       name: 'by',
       takes: 'NAME',

@@ -39,6 +39,7 @@ interface Kind {
 
 const alerts = AlertService.method;
 const iam = AutomationService.method;
+const project = ProjectService.method;
 
 interface Displayed extends Pick<Candidate, 'name' | 'detail'> {
   readonly displayName: string;
@@ -96,12 +97,7 @@ const KINDS = {
     many: 'members',
     list: 'svc members list',
     async find(api, projectName) {
-      const members = await everyItem(
-        api,
-        ProjectService.method.listMembers,
-        { projectName },
-        'members',
-      );
+      const members = await everyItem(api, project.listMembers, { projectName }, 'members');
       return members.map(({ name, displayName, email, unprovenEmail }) => {
         return { name, labels: [email || unprovenEmail, displayName] };
       });
@@ -114,7 +110,7 @@ const KINDS = {
     async find(api, projectName) {
       const invitations = await everyItem(
         api,
-        ProjectService.method.listInvitations,
+        project.listInvitations,
         { projectName },
         'invitations',
       );
@@ -176,7 +172,7 @@ const KINDS = {
 export const PROJECTS = {
   many: 'projects',
   find: async (api: Api): Promise<Candidate[]> => {
-    const projects = await everyItem(api, ProjectService.method.listProjects, {}, 'projects');
+    const projects = await everyItem(api, project.listProjects, {}, 'projects');
     return projects.map(({ name, displayName }) => ({ name, labels: [displayName] }));
   },
 } as const;

@@ -86,11 +86,19 @@ export interface ResourceKind<T> extends Required<Pick<Action, 'positionals'>> {
   readonly show: (context: ActionContext, thing: T) => number | Promise<number>;
 }
 
+/** A request about one resource: each of these methods takes its name, and a change a request id. */
+function requestOf<I extends DescMessage>(
+  _method: DescMethodUnary<I>,
+  fields: Readonly<Record<string, unknown>>,
+): MessageInitShape<I> {
+  return fields as MessageInitShape<I>;
+}
+
 /** The action `show`. @param caller who may view it */
-export function showing<T>(
-  { nameOf, show, positionals }: ResourceKind<T>,
+export function showing<I extends DescMessage, O extends DescMessage>(
+  { nameOf, show, positionals }: ResourceKind<MessageShape<O>>,
+  method: DescMethodUnary<I, O>,
   summary: string,
-  get: (api: Api, request: { readonly name: string }) => Promise<T>,
   caller: Caller = 'person',
 ): Action {
   return {
@@ -100,30 +108,33 @@ export function showing<T>(
     options: [projectOption],
     async run(context) {
       const api = context.api(caller);
-      return show(context, await get(api, { name: await nameOf(context, api) }));
+      const request = requestOf(method, { name: await nameOf(context, api) });
+      return show(context, await api.call(method, request));
     },
   };
 }
 
-export interface ChangeOf<T> extends Omit<Action, 'run'>, Pick<ResourceKind<T>, 'nameOf'> {
-  /** Present participle of the change, to report the request before it is sent: `Ending`. */
+/** A change of one resource. */
+interface Change<I extends DescMessage, O extends DescMessage>
+  extends Omit<Action, 'run'>,
+    Pick<ResourceKind<MessageShape<O>>, 'nameOf' | 'show'> {
+  readonly method: DescMethodUnary<I, O>;
+  /** Fields of the request besides its name and request id. */
+  readonly fields?: (context: ActionContext) => MessageInitShape<I>;
+  /** Present participle, to report the request before it is sent: `Ending`. */
   readonly act?: string;
-  readonly send: (
-    api: Api,
-    request: { readonly name: string; readonly requestId: string },
-    context: ActionContext,
-  ) => Promise<T>;
 }
 
 /** An action that changes a resource and shows its new state. */
-export function change<T>({
+export function change<I extends DescMessage, O extends DescMessage>({
   nameOf,
-  send,
-  show,
+  method,
+  fields,
   act,
+  show,
   options = [],
   ...about
-}: ChangeOf<T> & Pick<ResourceKind<T>, 'show'>): Action {
+}: Change<I, O>): Action {
   return {
     ...about,
     ...changeOptions(...options),
@@ -131,22 +142,33 @@ export function change<T>({
       const api = context.api('person');
       const request = { name: await nameOf(context, api), requestId: requestId(context) };
       if (act) reportRequest(context, `${act} ${request.name}`, request.requestId);
-      return show(context, await send(api, request, context));
+      const whole = requestOf(method, { ...fields?.(context), ...request });
+      return show(context, await api.call(method, whole));
     },
   };
 }
 
 /** An action that removes the resource; `done` is printed before its name. */
-export function removal({ done, send, ...about }: ChangeOf<unknown> & { readonly done: string }) {
-  return change({
+export function removal<I extends DescMessage, O extends DescMessage>({
+  nameOf,
+  method,
+  done,
+  ...about
+}: Omit<Change<I, O>, 'show' | 'fields' | 'act'> & { readonly done: string }): Action {
+  return {
     ...about,
-    async send(api, request, context) {
-      await send(api, request, context);
-      return request.name;
-    },
-    show({ json: isJson, print }, name) {
-      print(isJson ? json({ name }) : `${done} ${name}\n`);
+    ...changeOptions(...(about.options ?? [])),
+    async run(context) {
+      const api = context.api('person');
+      const name = await nameOf(context, api);
+      await api.call(method, requestOf(method, { name, requestId: requestId(context) }));
+      context.print(context.json ? json({ name }) : `${done} ${name}\n`);
       return EXIT_OK;
     },
-  });
+  };
+}
+
+/** The given reason of a change. */
+export function reasonOf({ input }: Pick<ActionContext, 'input'>): { readonly reason: string } {
+  return { reason: input.text('reason') ?? '' };
 }

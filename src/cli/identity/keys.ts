@@ -18,7 +18,7 @@ import { type Action, type ActionContext, family, projectOption } from '../clien
 import type { Api } from '../client/api.ts';
 import { type Candidate, meantBy, nothingNamed } from '../client/candidates.ts';
 import { UsageError } from '../client/faults.ts';
-import { change, changeOptions, reads } from '../client/frames.ts';
+import { change, changeOptions, reads, reasonOf } from '../client/frames.ts';
 import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
 import { projectName, requestId, resourceName } from '../client/names.ts';
 import { printSecret, reportRequest } from '../client/once.ts';
@@ -343,8 +343,8 @@ const revokeAction = change({
   positionals: [{ name: 'KEY' }],
   options: [serviceAccountOption, memberOption, reasonOption],
   nameOf: keyName,
-  send: (api, request, { input }) =>
-    api.call(method.revokeKey, { ...request, reason: input.text('reason') ?? '' }),
+  method: method.revokeKey,
+  fields: reasonOf,
   show: printKey,
 });
 

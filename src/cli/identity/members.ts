@@ -149,7 +149,7 @@ const uninviteAction = removal({
   summary: 'Withdraw an invitation',
   positionals: [{ name: 'INVITATION' }],
   nameOf: firstNamed('invitations'),
-  send: (api, request) => api.call(method.revokeInvitation, request),
+  method: method.revokeInvitation,
   done: 'Withdrawn:',
 });
 
@@ -159,8 +159,8 @@ const roleAction = change({
   positionals: [{ name: 'MEMBER' }],
   options: [roleOption],
   nameOf: memberName,
-  send: (api, request, context) =>
-    api.call(method.setMemberRole, { ...request, role: roleOf(context) }),
+  method: method.setMemberRole,
+  fields: (context) => ({ role: roleOf(context) }),
   show(context, member) {
     return printMessage(context, MemberSchema, member, () => memberTable([member], context.screen));
   },
@@ -171,7 +171,7 @@ const removeAction = removal({
   summary: 'Remove a member and their personal keys',
   positionals: [{ name: 'MEMBER' }],
   nameOf: memberName,
-  send: (api, request) => api.call(method.removeMember, request),
+  method: method.removeMember,
   done: 'Removed',
 });
 

@@ -1,11 +1,15 @@
 /** Options, texts and actions shared by the identity commands. */
-import { create } from '@bufbuild/protobuf';
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  type MessageShape,
+} from '@bufbuild/protobuf';
 import { CapabilityListSchema } from '../../gen/svc/iam/v1/automation_pb.ts';
 import type { Action, ActionContext } from '../client/action.ts';
-import type { Api } from '../client/api.ts';
 import type { Option } from '../client/arguments.ts';
 import { UsageError } from '../client/faults.ts';
-import { type ChangeOf, change, type ResourceKind, removal } from '../client/frames.ts';
+import { change, type ResourceKind, reasonOf, removal } from '../client/frames.ts';
 
 export const capabilityOption: Option = {
   name: 'capability',
@@ -55,7 +59,7 @@ const editOptions: readonly Option[] = [
 ];
 
 /** The fields set by such an edit; absent ones stay unchanged. */
-export function editsOf(context: Pick<ActionContext, 'input'>) {
+function editsOf(context: Pick<ActionContext, 'input'>) {
   const displayName = context.input.text('name');
   return { ...(displayName !== undefined && { displayName }), ...changedCapabilities(context) };
 }
@@ -67,23 +71,21 @@ function changedCapabilities({ input }: Pick<ActionContext, 'input'>) {
   return { capabilities: create(CapabilityListSchema, { values }) };
 }
 
-interface Switched<T> {
-  readonly update: ChangeOf<T>['send'];
-  readonly disable: (
-    api: Api,
-    request: { readonly name: string; readonly requestId: string; readonly reason: string },
-  ) => Promise<T>;
-  readonly enable: ChangeOf<T>['send'];
-  readonly remove: ChangeOf<unknown>['send'];
+/** The methods of an identity that can be edited, disabled, enabled and deleted. */
+interface Switched<O extends DescMessage> {
+  readonly update: DescMethodUnary<DescMessage, O>;
+  readonly disable: DescMethodUnary<DescMessage, O>;
+  readonly enable: DescMethodUnary<DescMessage, O>;
+  readonly remove: DescMethodUnary;
   readonly summaries: Readonly<Record<'update' | 'disable' | 'enable' | 'remove', string>>;
   /** Notes of `update`: its effect on existing keys and tokens. */
   readonly notes?: string;
 }
 
-/** Actions of an identity that can be edited, disabled, enabled and deleted, in this order. */
-export function switchedActions<T>(
-  kind: ResourceKind<T>,
-  { update, disable, enable, remove, summaries, notes }: Switched<T>,
+/** Their actions, in this order. */
+export function switchedActions<O extends DescMessage>(
+  kind: ResourceKind<MessageShape<O>>,
+  { update, disable, enable, remove, summaries, notes }: Switched<O>,
 ): Action[] {
   return [
     change({
@@ -92,17 +94,25 @@ export function switchedActions<T>(
       summary: summaries.update,
       options: editOptions,
       ...(notes !== undefined && { notes }),
-      send: update,
+      method: update,
+      fields: editsOf,
     }),
     change({
       ...kind,
       name: 'disable',
       summary: summaries.disable,
       options: [reasonOption],
-      send: (api, request, { input }) =>
-        disable(api, { ...request, reason: input.text('reason') ?? '' }),
+      method: disable,
+      fields: reasonOf,
     }),
-    change({ ...kind, name: 'enable', summary: summaries.enable, send: enable }),
-    removal({ ...kind, name: 'delete', summary: summaries.remove, send: remove, done: 'Deleted' }),
+    change({ ...kind, name: 'enable', summary: summaries.enable, method: enable }),
+    removal({
+      name: 'delete',
+      summary: summaries.remove,
+      positionals: kind.positionals,
+      nameOf: kind.nameOf,
+      method: remove,
+      done: 'Deleted',
+    }),
   ];
 }

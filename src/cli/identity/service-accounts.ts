@@ -14,7 +14,7 @@ import { firstNamed, projectName, requestId } from '../client/names.ts';
 import { facts, printMessage } from '../client/output.ts';
 import { createdText, enumText, localTime, shortName } from '../client/texts.ts';
 import type { Screen } from '../command.ts';
-import { capabilityOption, editsOf, nameOption, switchedActions } from './options.ts';
+import { capabilityOption, nameOption, switchedActions } from './options.ts';
 
 const { method } = AutomationService;
 const accountKind: ResourceKind<ServiceAccount> = {
@@ -137,16 +137,13 @@ const createAction: Action = {
   },
 };
 
-const showAction = showing(accountKind, 'Show one service account', (api, request) =>
-  api.call(method.getServiceAccount, request),
-);
+const showAction = showing(accountKind, method.getServiceAccount, 'Show one service account');
 
 const stateActions = switchedActions(accountKind, {
-  update: (api, request, context) =>
-    api.call(method.updateServiceAccount, { ...request, ...editsOf(context) }),
-  disable: (api, request) => api.call(method.disableServiceAccount, request),
-  enable: (api, request) => api.call(method.enableServiceAccount, request),
-  remove: (api, request) => api.call(method.deleteServiceAccount, request),
+  update: method.updateServiceAccount,
+  disable: method.disableServiceAccount,
+  enable: method.enableServiceAccount,
+  remove: method.deleteServiceAccount,
   summaries: {
     update: 'Change the name or permissions of an account',
     disable: 'Reject all keys and tokens of an account at once',

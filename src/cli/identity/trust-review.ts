@@ -13,7 +13,7 @@ import {
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { type Action, type ActionContext, projectOption } from '../client/action.ts';
 import { Fault, UsageError } from '../client/faults.ts';
-import { change, changeOptions } from '../client/frames.ts';
+import { change, changeOptions, reasonOf } from '../client/frames.ts';
 import { firstNamed, requestId } from '../client/names.ts';
 import { facts, messageDocument, printMessage, table } from '../client/output.ts';
 import { createdText, enumText, fullName, localTime } from '../client/texts.ts';
@@ -170,7 +170,7 @@ export const rejectAction = change({
   positionals: VERIFICATION,
   options: [reasonOption],
   nameOf: verificationName,
-  send: (api, request, { input }) =>
-    api.call(method.rejectCiVerification, { ...request, reason: input.text('reason') ?? '' }),
+  method: method.rejectCiVerification,
+  fields: reasonOf,
   show: printVerification,
 });

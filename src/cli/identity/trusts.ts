@@ -29,13 +29,7 @@ import {
   shortName,
 } from '../client/texts.ts';
 import { EXIT_FAULT, EXIT_OK, type Screen } from '../command.ts';
-import {
-  capabilitiesOf,
-  capabilityOption,
-  editsOf,
-  nameOption,
-  switchedActions,
-} from './options.ts';
+import { capabilitiesOf, capabilityOption, nameOption, switchedActions } from './options.ts';
 import { approveAction, claimTable, rejectAction, reviewAction } from './trust-review.ts';
 
 const { method } = AutomationService;
@@ -175,8 +169,10 @@ function verificationTable(
   );
 }
 
-const showAction = showing(trustKind, 'Show a trust and its required claims', (api, request) =>
-  api.call(method.getCiConnection, request),
+const showAction = showing(
+  trustKind,
+  method.getCiConnection,
+  'Show a trust and its required claims',
 );
 
 const verifyAction: Action = {
@@ -235,11 +231,10 @@ function nextSteps(setupId: string): string {
 }
 
 const stateActions = switchedActions(trustKind, {
-  update: (api, request, context) =>
-    api.call(method.updateCiConnection, { ...request, ...editsOf(context) }),
-  disable: (api, request) => api.call(method.disableCiConnection, request),
-  enable: (api, request) => api.call(method.enableCiConnection, request),
-  remove: (api, request) => api.call(method.deleteCiConnection, request),
+  update: method.updateCiConnection,
+  disable: method.disableCiConnection,
+  enable: method.enableCiConnection,
+  remove: method.deleteCiConnection,
   summaries: {
     update: 'Change the name or the permissions; issued tokens stop working',
     disable: 'Stop exchanges and reject tokens at once (emergency stop)',

@@ -22,7 +22,7 @@ import type { Api } from '../client/api.ts';
 import { UsageError } from '../client/faults.ts';
 import { reads } from '../client/frames.ts';
 import { listing, long, minor, moment, right, stateCell } from '../client/listing.ts';
-import { optionalName, projectName, resourceName } from '../client/names.ts';
+import { projectName, resourceName } from '../client/names.ts';
 import { facts, printMessage, table } from '../client/output.ts';
 import {
   displayedName,
@@ -34,6 +34,7 @@ import {
 } from '../client/texts.ts';
 import type { Screen } from '../command.ts';
 import { parseLabel } from './alert-spec.ts';
+import { ruleAndVmOf, ruleAndVmOptions } from './filters.ts';
 import { labelsText } from './incident-texts.ts';
 
 const { method } = AlertService;
@@ -45,8 +46,7 @@ const listAction: Action = {
   summary: 'List the state of each rule for each VM, whether or not it is firing',
   options: [
     projectOption,
-    { name: 'rule', takes: 'NAME', help: 'Only this rule' },
-    { name: 'vm', takes: 'NAME', help: 'Only this VM' },
+    ...ruleAndVmOptions,
     {
       name: 'condition',
       takes: 'STATE',
@@ -70,8 +70,7 @@ const listAction: Action = {
       const [dataState = DataState.DATA_STATE_UNSPECIFIED] = input.members('data-state', DataState);
       return {
         projectName: await projectName(context, api),
-        ruleName: await optionalName(context, api, 'alertRules', 'rule'),
-        vmName: await optionalName(context, api, 'vms', 'vm'),
+        ...(await ruleAndVmOf(context, api)),
         states: input.members('condition', State),
         dataState,
       };

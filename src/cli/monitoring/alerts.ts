@@ -14,17 +14,11 @@ import {
   type AlertRuleSpec,
   AlertRuleSpec_Severity,
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
-import {
-  type Action,
-  type ActionContext,
-  family,
-  projectOption,
-  requestIdOption,
-} from '../client/action.ts';
+import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import { type Api, SERVICE_AWAY } from '../client/api.ts';
 import { conditionText } from '../client/condition-text.ts';
 import { EXIT_NOT_FOUND, NoAnswer, refusalOf, UsageError } from '../client/faults.ts';
-import { ofProject, reads } from '../client/frames.ts';
+import { changeOptions, ofProject, reads } from '../client/frames.ts';
 import { listing, long, minor, sentences, stateCell } from '../client/listing.ts';
 import { newUuid, optionalName, projectName, requestId, resourceName } from '../client/names.ts';
 import { facts, json, messageDocument } from '../client/output.ts';
@@ -101,7 +95,7 @@ const LOOK_AGAIN_MS = 500;
 const saveAction: Action = {
   name: 'save',
   summary: 'Create an alert rule, or edit one',
-  options: [
+  ...changeOptions(
     ...specOptions,
     {
       name: 'id',
@@ -114,9 +108,7 @@ const saveAction: Action = {
       help: 'Version on which the edit is based, 0 for a new rule; default: the current one',
     },
     { name: 'wait', takes: 'DURATION', help: 'Maximum wait until it is applied; default 10s' },
-    requestIdOption,
-    projectOption,
-  ],
+  ),
   notes: `Without --id a new rule is created. With --id the flags override fields of the current rule;
 a concurrent edit is not overwritten. Exit code 1 if the rule was saved but not applied in time:
 it is not evaluated yet.`,
@@ -159,15 +151,11 @@ const deleteAction: Action = {
   name: 'delete',
   summary: 'Delete an alert rule. Its firing incidents are retired without a recovery',
   positionals: [{ name: 'RULE' }],
-  options: [
-    {
-      name: 'expected-version',
-      takes: 'N',
-      help: 'Version to delete; default: the current one',
-    },
-    requestIdOption,
-    projectOption,
-  ],
+  ...changeOptions({
+    name: 'expected-version',
+    takes: 'N',
+    help: 'Version to delete; default: the current one',
+  }),
   async run(context) {
     const { input } = context;
     const api = context.api('any');

@@ -27,6 +27,7 @@ import {
   shortName,
 } from '../client/texts.ts';
 import type { Screen } from '../command.ts';
+import { timeOptions, timesOf } from './filters.ts';
 
 const listAction: Action = {
   name: 'list',
@@ -53,8 +54,7 @@ const listAction: Action = {
       name: 'failed',
       help: 'Only failed deliveries that have not been sent since, with the error',
     },
-    { name: 'since', takes: 'TIME', help: 'Created at or after; 1h = an hour ago' },
-    { name: 'until', takes: 'TIME', help: 'Created at or before' },
+    ...timeOptions('Created at or after', 'Created at or before'),
     ...pageOptions,
   ],
   notes: `SENT means that the endpoint accepted the message, not that anyone read it. With --failed: WAITING
@@ -78,8 +78,7 @@ const listDeliveries = reads({
       destinationName: await optionalName(context, api, 'destinations', 'destination'),
       states: input.isOn('failed') ? FAILED_STATES : input.members('status', Delivery_State),
       events: input.members('notification', Delivery_Event),
-      startTimeUnix: BigInt(input.time('since') ?? 0),
-      endTimeUnix: BigInt(input.time('until') ?? 0),
+      ...timesOf(context),
       ...requestedPage(context),
     };
   },

@@ -26,6 +26,7 @@ import {
   ofProject,
   type ResourceKind,
   reads,
+  reasonOf,
   showing,
 } from '../client/frames.ts';
 import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
@@ -97,8 +98,8 @@ const listAction: Action = {
 
 const showAction = showing(
   destinationKind,
+  method.getDestination,
   'Show one destination and its recipients',
-  (api, request) => api.call(method.getDestination, request),
   'any',
 );
 
@@ -175,7 +176,7 @@ const verifyAction = change({
   ...destinationKind,
   name: 'verify',
   summary: 'Resend the verification mail to unconfirmed recipients',
-  send: (api, request) => api.call(method.verifyDestination, request),
+  method: method.verifyDestination,
   show(context, answer) {
     const { destination, mails, notMailed } = answer;
     context.report(mails === 1 ? 'Sending 1 mail' : `Sending ${mails} mails`);
@@ -190,7 +191,7 @@ const testAction = change({
   ...destinationKind,
   name: 'test',
   summary: 'Send a test message',
-  send: (api, request) => api.call(method.sendTestNotification, request),
+  method: method.sendTestNotification,
   show(context, answer) {
     const { deliveryNames } = answer;
     if (context.json) {
@@ -211,15 +212,15 @@ const pauseAction = change({
   name: 'pause',
   summary: 'Pause a destination: nothing is sent until it is resumed',
   options: [{ name: 'reason', takes: 'TEXT', help: 'Reason, for other members' }],
-  send: (api, request, { input }) =>
-    api.call(method.pauseDestination, { ...request, reason: input.text('reason') ?? '' }),
+  method: method.pauseDestination,
+  fields: reasonOf,
 });
 
 const resumeAction = change({
   ...destinationKind,
   name: 'resume',
   summary: 'Resume a paused destination',
-  send: (api, request) => api.call(method.resumeDestination, request),
+  method: method.resumeDestination,
 });
 
 const rotateAction: Action = {

@@ -12,30 +12,26 @@ import {
   IncidentSchema,
 } from '../../gen/svc/monitoring/v1/incident_pb.ts';
 import { AlertRuleSpec_Severity } from '../../gen/svc/monitoring/v1/rule_pb.ts';
-import {
-  type Action,
-  type ActionContext,
-  family,
-  projectOption,
-  requestIdOption,
-} from '../client/action.ts';
+import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
 import type { Option } from '../client/arguments.ts';
 import { Fault, UsageError } from '../client/faults.ts';
-import { change, ofFirst, type ResourceKind, reads, showing } from '../client/frames.ts';
-import { idCell, listing, long, sentences } from '../client/listing.ts';
 import {
-  firstNamed,
-  optionalName,
-  projectName,
-  requestId,
-  resourceNames,
-} from '../client/names.ts';
+  change,
+  changeOptions,
+  ofFirst,
+  type ResourceKind,
+  reads,
+  showing,
+} from '../client/frames.ts';
+import { idCell, listing, long, sentences } from '../client/listing.ts';
+import { firstNamed, projectName, requestId, resourceNames } from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
 import { json, messageDocument, messageJson } from '../client/output.ts';
 import { pageOptions, requestedPage } from '../client/paging.ts';
 import { displayedName, localTime, NOT_OBSERVED } from '../client/texts.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
+import { ruleAndVmOf, ruleAndVmOptions, timeOptions, timesOf } from './filters.ts';
 import { explanationText, incidentTable, incidentText, subjectText } from './incident-texts.ts';
 import { type PeopleNames, peopleNames } from './people-names.ts';
 
@@ -67,8 +63,8 @@ const incidentKind: ResourceKind<Incident> = {
 
 const showAction = showing(
   incidentKind,
+  method.getIncident,
   'Show one incident and its timeline',
-  (api, request) => api.call(method.getIncident, request),
   'any',
 );
 
@@ -96,8 +92,7 @@ const listAction: Action = {
   options: [
     projectOption,
     { name: 'state', takes: 'STATE', choices: STATES, help: 'Only this state' },
-    { name: 'rule', takes: 'NAME', help: 'Only this rule' },
-    { name: 'vm', takes: 'NAME', help: 'Only this VM' },
+    ...ruleAndVmOptions,
     { name: 'datacenter', takes: 'NAME', help: 'Only this data center and its VMs' },
     {
       name: 'severity',
@@ -107,8 +102,7 @@ const listAction: Action = {
       help: 'Only this severity',
     },
     { name: 'attention', help: 'Only firing incidents that are neither acknowledged nor snoozed' },
-    { name: 'since', takes: 'TIME', help: 'Fired at or after; 1h = an hour ago' },
-    { name: 'until', takes: 'TIME', help: 'Fired before' },
+    ...timeOptions('Fired at or after', 'Fired before'),
     ...pageOptions,
   ],
   notes: 'Missing data and evaluation errors never end an incident; the column "data" shows them.',
@@ -121,10 +115,8 @@ const listAction: Action = {
       return {
         projectName: await projectName(context, api),
         state: state === undefined ? Incident_State.STATE_UNSPECIFIED : Incident_State[state],
-        ruleName: await optionalName(context, api, 'alertRules', 'rule'),
-        vmName: await optionalName(context, api, 'vms', 'vm'),
-        startTimeUnix: BigInt(input.time('since') ?? 0),
-        endTimeUnix: BigInt(input.time('until') ?? 0),
+        ...(await ruleAndVmOf(context, api)),
+        ...timesOf(context),
         severities: input.members('severity', AlertRuleSpec_Severity),
         attention: input.isOn('attention'),
         datacenter: input.text('datacenter') ?? '',
@@ -206,7 +198,7 @@ const unsnoozeAction = change({
   name: 'unsnooze',
   summary: 'End the snooze of an incident now; one notification is sent',
   act: 'Ending the snooze of',
-  send: (api, request) => api.call(method.unsnoozeIncident, request),
+  method: method.unsnoozeIncident,
 });
 
 interface ActionOfPerson extends Omit<Action, 'run' | 'positionals'> {
@@ -238,7 +230,7 @@ function acting({
   return {
     ...rest,
     positionals: [{ name: 'INCIDENT', multiple: true }],
-    options: [...options, requestIdOption, projectOption],
+    ...changeOptions(...options),
     async run(context) {
       const api = context.api('person');
       const what = about(context);

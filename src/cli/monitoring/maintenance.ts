@@ -15,11 +15,12 @@ import {
 import { UsageError } from '../client/faults.ts';
 import { change, reads } from '../client/frames.ts';
 import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
-import { firstNamed, optionalName, projectName, requestId } from '../client/names.ts';
+import { firstNamed, projectName, requestId } from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
 import { facts, printMessage } from '../client/output.ts';
 import { pageOptions, requestedPage } from '../client/paging.ts';
 import { displayedName, enumText, fullName, localTime, shortName } from '../client/texts.ts';
+import { ruleAndVmOf, ruleAndVmOptions } from './filters.ts';
 
 const { method } = MaintenanceService;
 
@@ -28,8 +29,7 @@ const planAction: Action = {
   summary: 'Plan a period without notifications',
   options: [
     projectOption,
-    { name: 'rule', takes: 'NAME', help: 'Only this rule' },
-    { name: 'vm', takes: 'NAME', help: 'Only this VM' },
+    ...ruleAndVmOptions,
     { name: 'all', help: 'Everything in the project' },
     { name: 'from', takes: 'TIME', help: 'Start, such as 22:00; default: now' },
     { name: 'until', takes: 'TIME', help: 'End, at most 30 days after the start' },
@@ -55,8 +55,7 @@ Evaluation goes on and incidents are recorded. At the end, what still fires is a
     const request = {
       projectName: await projectName(context, api),
       requestId: requestId(context),
-      ruleName: await optionalName(context, api, 'alertRules', 'rule'),
-      vmName: await optionalName(context, api, 'vms', 'vm'),
+      ...(await ruleAndVmOf(context, api)),
       fromUnix: BigInt(fromUnix),
       untilUnix: BigInt(untilUnix),
       note: input.text('note') ?? '',
@@ -115,7 +114,7 @@ const endAction = change({
   positionals: [{ name: 'WINDOW' }] as const,
   nameOf: firstNamed('maintenanceWindows'),
   act: 'Ending',
-  send: (api, request) => api.call(method.endMaintenanceWindow, request),
+  method: method.endMaintenanceWindow,
   show: printWindow,
 });
 
