@@ -15,29 +15,15 @@ import type { Draft, EventOf } from '../../actors/platform/host/host-port.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { openStream } from '../support/connect-stream.ts';
 import { DAY_MS, START_MS } from '../support/host-in-memory.ts';
+import { newRule } from '../support/rule-spec.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const PROJECT = 'projects/demo';
 
 /** A rule on CPU above 90 % for a minute. */
 async function saveRule(world: RpcWorld, spec: object = {}) {
-  const id = randomUUID();
-  const answer = await world.call('SaveAlertRule', {
-    projectName: PROJECT,
-    id,
-    requestId: randomUUID(),
-    expectedVersion: '0',
-    spec: {
-      displayName: 'CPU',
-      metricId: 'cpu_utilization_pct',
-      operator: 'GREATER_THAN',
-      threshold: 90,
-      sustainedSeconds: 60,
-      severity: 'WARNING',
-      allVms: true,
-      ...spec,
-    },
-  });
+  const { id, ...rule } = newRule(PROJECT, { sustainedSeconds: 60, ...spec });
+  const answer = await world.call('SaveAlertRule', { id, ...rule });
   if (answer.status !== 200) throw new Error(JSON.stringify(answer.body));
   return id;
 }

@@ -4,6 +4,7 @@ import t from 'tap';
 import { startTestDelivery } from '../../actors/delivery/audience.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
+import { newRule } from '../support/rule-spec.ts';
 
 const PROJECT = 'projects/demo';
 const CPU = 'svc_vm_cpu_utilization_pct';
@@ -16,22 +17,8 @@ const cpu = (vm: string, secondsAgo: number, value: number) => ({
 });
 
 async function saveRule(world: RpcWorld, spec: object = {}): Promise<string> {
-  const id = randomUUID();
-  await world.call('SaveAlertRule', {
-    projectName: PROJECT,
-    id,
-    requestId: randomUUID(),
-    expectedVersion: '0',
-    spec: {
-      displayName: 'CPU',
-      metricId: 'cpu_utilization_pct',
-      operator: 'GREATER_THAN',
-      threshold: 90,
-      severity: 'WARNING',
-      allVms: true,
-      ...spec,
-    },
-  });
+  const { id, ...rule } = newRule(PROJECT, spec);
+  await world.call('SaveAlertRule', { id, ...rule });
   return `${PROJECT}/alertRules/${id}`;
 }
 

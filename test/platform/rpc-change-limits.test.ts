@@ -9,6 +9,7 @@ import { memberIdOf } from '../../actors/identity/grants.ts';
 import { type ProjectLimits, setLimits } from '../../actors/platform/project-limits.ts';
 import { type RpcWorld, startRpcWorld } from '../support/api-in-process.ts';
 import { START_MS, tester } from '../support/host-in-memory.ts';
+import { newRule } from '../support/rule-spec.ts';
 
 const PROJECT = 'projects/demo';
 /** Longest text that a rule accepts. */
@@ -169,20 +170,7 @@ t.test('LIMIT-25: access can be revoked when no change is allowed', async (t) =>
 
 t.test('LIMIT-25: an incident can be acknowledged when no change is allowed', async (t) => {
   const world = await startRpcWorld(t);
-  await world.call('SaveAlertRule', {
-    projectName: PROJECT,
-    id: randomUUID(),
-    requestId: randomUUID(),
-    expectedVersion: '0',
-    spec: {
-      displayName: 'CPU',
-      metricId: 'cpu_utilization_pct',
-      operator: 'GREATER_THAN',
-      threshold: 90,
-      severity: 'WARNING',
-      allVms: true,
-    },
-  });
+  await world.call('SaveAlertRule', newRule(PROJECT));
   const values = [{ series: 'svc_vm_cpu_utilization_pct', value: 95 }];
   await world.write([{ vm: 'vm-1', observedUnixMs: START_MS, values }]);
   const { incidents } = (await world.call('ListIncidents', { projectName: PROJECT })).body;
