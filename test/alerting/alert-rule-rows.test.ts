@@ -11,6 +11,7 @@ import {
   RULE,
   ruleSpec,
 } from '../support/alerting-on-host.ts';
+import { submit } from '../support/submit.ts';
 
 t.test(
   'STATE-01: a saved alert rule is pending and watches no VM until its revision is applied',
@@ -161,19 +162,15 @@ t.test('a rule that this program cannot evaluate is FAILED and watches no VM', a
   const world = await firing(t);
   // A later version may have accepted it before a downgrade to this program.
   const spec = ruleSpec({ metricId: 'of_a_later_version' });
-  await world.host.submit({
-    project: PROJECT,
-    by,
-    decide(draft) {
-      const edit = {
-        type: 'edited',
-        at: draft.at,
-        spec,
-        by: 'test',
-        evaluationChanged: true,
-      } as const;
-      draft.send('alertRule', RULE, edit);
-    },
+  await submit(world.host, { project: PROJECT, by }, (draft) => {
+    const edit = {
+      type: 'edited',
+      at: draft.at,
+      spec,
+      by: 'test',
+      evaluationChanged: true,
+    } as const;
+    draft.send('alertRule', RULE, edit);
   });
   await world.until('it has failed', () => world.rule().value === 'applicationFailed');
   t.match(world.rule().context, { version: 2, appliedVersion: 1, syncError: 'UNKNOWN_METRIC' });

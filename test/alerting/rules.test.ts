@@ -20,6 +20,7 @@ import {
   ruleSpec,
   START_MS,
 } from '../support/alerting-on-host.ts';
+import { submit } from '../support/submit.ts';
 
 /** A world that stores and evaluates rules. */
 async function evaluating(t: Parameters<typeof openAlertingWorld>[0]) {
@@ -380,14 +381,10 @@ t.test('10,000 instances are retired in small commits', async (t) => {
     labels: '',
   });
   for (let start = 0; start < count; start += 250) {
-    await world.host.submit({
-      project: PROJECT,
-      by,
-      decide(draft) {
-        for (let i = start; i < start + 250; i++) {
-          draft.start('alertInstance', instanceIdOf(key(i)), { at: draft.at, ...key(i) });
-        }
-      },
+    await submit(world.host, { project: PROJECT, by }, (draft) => {
+      for (let i = start; i < start + 250; i++) {
+        draft.start('alertInstance', instanceIdOf(key(i)), { at: draft.at, ...key(i) });
+      }
     });
   }
   const sizes: number[] = [];

@@ -11,6 +11,7 @@ import {
   openDeliveryWorld,
   refused,
 } from '../support/scripted-delivery.ts';
+import { submit } from '../support/submit.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -71,14 +72,10 @@ t.test(
   async (t) => {
     const cases: Readonly<Record<string, (world: DeliveryWorld) => Promise<unknown>>> = {
       VM_DELETED: ({ host, clock }) =>
-        host.submit({
-          project: PROJECT,
-          by,
-          decide(draft) {
-            const facts = { displayName: 'One', datacenter: '', expandedMonitoring: false };
-            const body = { ...facts, registeredMs: 0, retiredMs: clock.now() };
-            draft.putRecord({ kind: 'vm', id: 'vm-1', body });
-          },
+        submit(host, { project: PROJECT, by }, (draft) => {
+          const facts = { displayName: 'One', datacenter: '', expandedMonitoring: false };
+          const body = { ...facts, registeredMs: 0, retiredMs: clock.now() };
+          draft.putRecord({ kind: 'vm', id: 'vm-1', body });
         }),
       RULE_CHANGED: async ({ addDestination, putInForce }) =>
         putInForce({ destinationNames: [await addDestination()] }),
@@ -108,12 +105,12 @@ t.test(
     world.startDeliverer();
     await world.pass(120_000, 5_000);
     t.equal(only(world).value, 'queued');
-    await world.host.submit({
-      project: PROJECT,
-      by,
-      decide: (draft) =>
+    await submit(
+      world.host,
+      { project: PROJECT, by },
+      (draft) =>
         draft.send('alertRule', RULE, { type: 'applied', at: draft.at, version: 2 }).changed,
-    });
+    );
     await world.pass(100, 100);
     t.equal(only(world).value, 'sent');
   },

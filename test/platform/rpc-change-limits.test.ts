@@ -8,19 +8,16 @@ import { RULE_TEMPLATES } from '../../actors/alerting/rule-templates.ts';
 import { memberIdOf } from '../../actors/identity/grants.ts';
 import { type ProjectLimits, setLimits } from '../../actors/platform/project-limits.ts';
 import { type RpcWorld, startRpcWorld } from '../support/api-in-process.ts';
-import { START_MS, tester } from '../support/host-in-memory.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 import { newRule } from '../support/rule-spec.ts';
+import { submit } from '../support/submit.ts';
 
 const PROJECT = 'projects/demo';
 /** Longest text that a rule accepts. */
 const RUNBOOK = 'x'.repeat(1_900);
 
 const limited = (world: RpcWorld, limits: Partial<ProjectLimits>) =>
-  world.host.submit({
-    project: 'demo',
-    by: tester,
-    decide: (draft) => ({ ...setLimits(draft, limits) }),
-  });
+  submit(world.host, { project: 'demo' }, (draft) => ({ ...setLimits(draft, limits) }));
 
 async function save(
   world: RpcWorld,
