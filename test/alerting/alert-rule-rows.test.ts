@@ -50,18 +50,7 @@ type Firing = Awaited<ReturnType<typeof firing>>;
 const changes: readonly (readonly [string, string, (world: Firing) => Promise<unknown>])[] = [
   ['Pause', 'RULE_PAUSED', (world) => world.save({ enabled: false })],
   ['Edit', 'RULE_CHANGED', (world) => world.save({ threshold: 99 })],
-  [
-    'Delete',
-    'RULE_DELETED',
-    (world) =>
-      world.alerting.deleteRule({
-        project: PROJECT,
-        by,
-        request: freshRequest(),
-        id: RULE,
-        expectedVersion: '1',
-      }),
-  ],
+  ['Delete', 'RULE_DELETED', (world) => world.deleteRule()],
 ];
 
 for (const [name, reason, change] of changes) {

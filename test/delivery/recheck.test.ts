@@ -3,7 +3,7 @@
  * recipients notified of an incident are notified of its recovery.
  */
 import t from 'tap';
-import { by, freshRequest, PROJECT, RULE } from '../support/alerting-on-host.ts';
+import { by, PROJECT, RULE } from '../support/alerting-on-host.ts';
 import {
   accepted,
   type DeliveryWorld,
@@ -44,14 +44,7 @@ t.test('a queued message that is no longer true is suppressed with the reason', 
       toDestination(hook, { type: 'deleted', by: 'me' }),
     RULE_CHANGED: ({ saveRule, hook }) => saveRule({ threshold: 80, destinationNames: [hook] }),
     RULE_PAUSED: ({ saveRule, hook }) => saveRule({ enabled: false, destinationNames: [hook] }),
-    RULE_DELETED: ({ alerting }) =>
-      alerting.deleteRule({
-        project: PROJECT,
-        by,
-        request: freshRequest(),
-        id: RULE,
-        expectedVersion: '1',
-      }),
+    RULE_DELETED: ({ deleteRule }) => deleteRule(),
     VM_DELETED: ({ sendAlert }) => sendAlert('vm-1', { type: 'retired', reason: 'VM_DELETED' }),
   };
   for (const [reason, happen] of Object.entries(cases)) {

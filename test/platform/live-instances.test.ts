@@ -78,13 +78,7 @@ t.test('many live instances do not block others: no turn reads more than a page'
   t.equal(new Set(found).size, COUNT);
   t.equal((await seedOf(view)).firing.length, COUNT / 2);
   t.same(await rulesWithStaleInstances(view), new Set());
-  await world.alerting.deleteRule({
-    project: PROJECT,
-    by: { kind: 'operator', name: 'test' },
-    id: RULE,
-    request: { scope: 'test', id: 'deletion', fingerprint: 'f' },
-    expectedVersion: '1',
-  });
+  await world.deleteRule();
   t.same(await rulesWithStaleInstances(view), new Set([RULE]));
   t.equal(await retireInstances(host, PROJECT, RULE), COUNT);
   t.same(world.live('alertInstance'), []);

@@ -315,6 +315,8 @@ function acting({ alerting, destinations, clock, host, ingest }: Acting) {
         spec: ruleSpec(overrides),
         expectedVersion: String(versionOf(project, id)),
       }),
+    deleteRule: (expectedVersion = '1', id = RULE) =>
+      alerting.deleteRule({ project: PROJECT, by, request: freshRequest(), id, expectedVersion }),
     /** Creates a webhook. Resolves with its name as rules use it. */
     async addDestination(project = PROJECT): Promise<string> {
       const request = freshRequest();
