@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
+import type { Origins } from '../platform/http/service-address.ts';
 import { MailQueue } from '../platform/mail/mail-queue.ts';
 import { createMailer, mailSender } from '../platform/mail/mailer.ts';
 import type { RoomBase } from '../platform/room-base.ts';
@@ -20,8 +21,8 @@ export interface SignInParts {
   readonly base: Omit<RoomBase, 'health'>;
   readonly people: AuthRoutesDeps['people'];
   readonly deriveKey: (purpose: string) => Uint8Array;
-  /** Origin for clients, known when the server listens. */
-  readonly origin: () => string;
+  /** Known when the server listens. */
+  readonly address: Origins;
 }
 
 export interface SignIn {
@@ -33,7 +34,8 @@ export interface SignIn {
 }
 
 /** Throws `ConfigError` if the client secret cannot be read. */
-export function openSignIn({ base, people, deriveKey, origin }: SignInParts): SignIn {
+export function openSignIn({ base, people, deriveKey, address }: SignInParts): SignIn {
+  const { origin } = address;
   const { clock, random, log, metrics } = base;
   const rotateCookie = createRotateCookie({ people, origin, clock, log, metrics });
   const mail = openMail(base);
@@ -45,8 +47,8 @@ export function openSignIn({ base, people, deriveKey, origin }: SignInParts): Si
     mail,
     addRoutes: (app) =>
       addAuthRoutes(app, {
+        ...address,
         people,
-        origin,
         rotateCookie,
         mail,
         provider,

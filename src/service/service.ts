@@ -75,7 +75,8 @@ import {
 } from '../platform/http/metrics-server.ts';
 import { createReaderCheck, createReadGate } from '../platform/http/read-gate.ts';
 import { createPositions, SEQUENCE_PURPOSE } from '../platform/http/sequence.ts';
-import { openHttpServer, ServiceAddress } from '../platform/http/server.ts';
+import { openHttpServer } from '../platform/http/server.ts';
+import { pageHostOf, ServiceAddress } from '../platform/http/service-address.ts';
 import type { Log } from '../platform/log.ts';
 import { watchMembership } from '../platform/membership-check.ts';
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
@@ -154,12 +155,13 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   const exported = withAuditExport({ base, storage, host: started });
   const host = withRevocationBarrier(exported, { clock, member: storage.member });
   const bounds = openProjectBounds({ clock, metrics, host });
-  const address = new ServiceAddress(settings.publicUrl);
+  const { identity: installation } = await storage.stream.state(eventsStream().name);
+  const address = new ServiceAddress(settings.publicUrl, pageHostOf(installation));
   const rooms = openRooms({ base, storage, bounds, host, address, ports, changeLimits });
   const api = await openApi({ base, storage, bounds, host, address, rooms, openMetrics });
   const { http, identity } = api;
   rooms.start();
-  addAdminRoutes(admin, { base, storage, host, rooms, api });
+  addAdminRoutes(admin, { base, storage, host, rooms, api, address });
 
   const demo = settings.demo
     ? await prepareDemo({
@@ -171,6 +173,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
         log,
         dataFolder: settings.data,
         baseUrl: http.baseUrl,
+        pageOrigin: address.pageOrigin(),
         isShared: !storage.member.isAlone,
         ...(stopped && { stopped }),
       })
@@ -340,6 +343,7 @@ function addAdminRoutes(
     readonly host: RunningHost;
     readonly rooms: Rooms;
     readonly api: Awaited<ReturnType<typeof openApi>>;
+    readonly address: ServiceAddress;
   },
 ): void {
   const { host, rooms, api } = parts;
@@ -347,7 +351,9 @@ function addAdminRoutes(
   const { people, members, leaks, lastUsed } = api.identity;
   const { readings, refusedReadings, sources } = rooms.intake;
   const { evaluator } = rooms.alerting;
-  admin?.add(identityRoutes({ host, people, members, leaks, publicUrl: api.http.baseUrl }));
+  admin?.add(
+    identityRoutes({ host, people, members, leaks, publicUrl: parts.address.pageOrigin() }),
+  );
   admin?.add(
     collectorRoutes({
       host,
@@ -438,7 +444,7 @@ async function openApi(parts: ApiParts) {
   const { origin } = address;
   const { datacenters } = rooms.vms;
   const { evaluator } = rooms.alerting;
-  const { addIdentityRoutes, ...identity } = await openIdentity({ base, storage, host, origin });
+  const { addIdentityRoutes, ...identity } = await openIdentity({ base, storage, host, address });
   const metricsServer = await parts.openMetrics();
   const exporter = new Exporter({ host, history, controlPath, datacenters, evaluator, clock, log });
   closers.add('exports', () => exporter.close());
@@ -452,7 +458,7 @@ async function openApi(parts: ApiParts) {
     ...delivery,
     ...openQueries({ base, storage, host, pendingAlerts: alertingRules.pending }),
   };
-  const dashboard = openDashboard({ base, identity, origin });
+  const dashboard = openDashboard({ base, identity, address });
   const http = await openHttpServer({
     settings,
     log,

@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import { closestName } from '../../../actors/platform/closest-name.ts';
 import { redactedUrl } from '../../../streams/platform/redacted-url.ts';
-import { BadSetting, HIDDEN_PART, isLoopback } from './setting-kinds.ts';
+import { BadSetting, HIDDEN_PART, isLoopback, isLoopbackHost } from './setting-kinds.ts';
 import { flagOf, namesOfOthers, type Setting, type Settings, settingsTable } from './settings.ts';
 
 export interface Config {
@@ -220,12 +220,24 @@ function conflicts(settings: Settings, given: GivenByName): string[] {
 /** Settings that work, but probably not as intended. */
 function oversights(settings: Settings, given: GivenByName): string[] {
   const { listen, publicUrl, trustedProxy } = settings;
+  if (publicUrl !== null && sharesCookies(publicUrl)) {
+    return [
+      `${given.get('SVC_PUBLIC_URL')?.as} is ${publicUrl}, and browsers send the session of this host to every ` +
+        'port of the machine: leave it out, or use a name under .localhost',
+    ];
+  }
   if (publicUrl !== null || (isLoopback(listen.host) && !trustedProxy)) return [];
   const name = trustedProxy ? 'SVC_TRUSTED_PROXY' : 'SVC_LISTEN';
   return [
     `${given.get(name)?.as ?? name} lets others reach the service, but without SVC_PUBLIC_URL it ` +
       'does not know its address: people cannot sign in from elsewhere, and links lead to this machine',
   ];
+}
+
+/** True if other programs of this machine have the same host name, and so the same cookies. */
+function sharesCookies(publicUrl: string): boolean {
+  const { protocol, hostname } = new URL(publicUrl);
+  return protocol === 'http:' && isLoopbackHost(hostname);
 }
 
 function signInConflicts(settings: Settings, as: (name: string) => string): string[] {
