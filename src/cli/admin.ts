@@ -34,6 +34,7 @@ import { json, localTime, table } from './client/output.ts';
 import { processPorts } from './client/ports.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { memberActions } from './member-actions.ts';
+import { rekeyAction } from './rekey-action.ts';
 import { dataOption, requestedSettings } from './service-folder.ts';
 import { streamActions } from './stream-actions.ts';
 
@@ -437,5 +438,6 @@ export const actions: readonly AdminAction[] = [
   ...snapshotActions,
   ...streamActions,
   ...memberActions,
+  rekeyAction,
   ...bounceActions,
 ];

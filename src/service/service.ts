@@ -40,6 +40,7 @@ import { identityRoutes } from '../admin/identity-routes.ts';
 import { memberRoutes } from '../admin/member-routes.ts';
 import { projectLimitRoutes } from '../admin/project-limit-routes.ts';
 import { recordingRoutes } from '../admin/recording-routes.ts';
+import { rekeyRoutes } from '../admin/rekey-routes.ts';
 import { restoredRoutes } from '../admin/restored-routes.ts';
 import { snapshotRoutes } from '../admin/snapshot-routes.ts';
 import { streamRoutes } from '../admin/stream-routes.ts';
@@ -94,6 +95,7 @@ import { openVms } from '../vms/open-vms.ts';
 import { timersPart, watchClock } from './clock-parts.ts';
 import { startCollecting } from './collecting.ts';
 import { prepareDemo } from './demo.ts';
+import { continueKeyChange } from './key-change.ts';
 import { connectOptions, rpcRoutes } from './routes.ts';
 import type { RunningService, ServicePorts } from './running-service.ts';
 import { openSnapshots } from './snapshots.ts';
@@ -161,6 +163,12 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   const api = await openApi({ base, storage, bounds, host, address, rooms, openMetrics });
   const { http, identity } = api;
   rooms.start();
+  const stopping = new AbortController();
+  const changing = continueKeyChange(base, storage, stopping.signal);
+  closers.add('key change', () => {
+    stopping.abort();
+    return changing;
+  });
   addAdminRoutes(admin, { base, storage, host, rooms, api, address });
 
   const demo = settings.demo
@@ -289,7 +297,7 @@ function membershipPart(parts: {
 }): Part {
   const { host, origin, evaluator, datacenters } = parts;
   const { clock } = parts.base;
-  const { member, store, history } = parts.storage;
+  const { member, store, history, keyId } = parts.storage;
   return {
     name: 'membership',
     async run(signal) {
@@ -300,6 +308,7 @@ function membershipPart(parts: {
         floor: sampleFloor({ history, pipeline: evaluator }),
         heard: datacenters.ages(),
         unfit: unfitShares({ member, store, version: programVersion }),
+        keyId: keyId(),
       }));
       while (!evaluator.isCaughtUp() && !signal.aborted) await pause(clock, CAUGHT_UP_MS, signal);
       if (!signal.aborted) member.begin();
@@ -310,7 +319,7 @@ function membershipPart(parts: {
 
 /** The service also runs without operator commands: some file systems have no sockets. */
 async function openAdmin({ settings, log, clock, closers }: RoomBase, storage: Storage) {
-  const { stream, copies, keyId, history, controlPath, member } = storage;
+  const { stream, copies, keyId, secrets, history, controlPath, member } = storage;
   try {
     const embedded = [eventsStream(), samplesSpec, deliveriesSpec];
     const routes = {
@@ -320,6 +329,7 @@ async function openAdmin({ settings, log, clock, closers }: RoomBase, storage: S
         folder: settings.data,
         clock,
         keyId,
+        isKeyChanging: secrets.isKeyChanging,
         ...(!member.isAlone && { remote: { stream, specs: backedUpStreams } }),
       }),
       ...streamRoutes({ stream, embedded, ...(copies && { copies }) }),
@@ -369,6 +379,9 @@ function addAdminRoutes(
   admin?.add(transitionRoutes(host));
   admin?.add(restoredRoutes(host));
   admin?.add(bounceRoutes({ host, log, metrics }));
+  const { storage } = parts;
+  const { member } = storage;
+  admin?.add(rekeyRoutes({ host, storage, member, random, keyFile: settings.masterKeyFile }));
   admin?.add(snapshotRoutes(rooms.snapshots));
   admin?.add(projectLimitRoutes({ host, evaluator, limitUse: rooms.limitUse }));
   const projects = () => host.projects();
