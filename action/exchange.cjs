@@ -2897,13 +2897,14 @@ runChild:child=>runChild(child,isInteractive)}}async function ask(prompt){let li
 {input:process.stdin,output:process.stderr}),ended=(0,import_node_events.once)(lines,"close").then(()=>"");try{return await Promise.
 race([lines.question(prompt),ended])}finally{lines.close()}}async function openBrowser(url){let command=process.platform===
 "darwin"?"open":"xdg-open",hasDisplay=process.env.DISPLAY??process.env.WAYLAND_DISPLAY;if(command==="xdg-open"&&!hasDisplay)
-return!1;let child=(0,import_node_child_process.spawn)(command,[url],{stdio:"ignore",detached:!0}),started=await Promise.
-race([(0,import_node_events.once)(child,"spawn").then(()=>!0),(0,import_node_events.once)(child,"error").then(()=>!1)]);
-return child.unref(),started}var SIGNAL_BASE=128;async function runChild({command:[file="",...args],environment,onSignal},isInteractive){
-let forget=onSignal(signal=>{signal==="SIGINT"&&isInteractive||child.kill(signal)}),child=(0,import_node_child_process.spawn)(
-file,args,{stdio:"inherit",env:{...environment}});try{let[code2,signal]=await(0,import_node_events.once)(child,"exit");return signal!==
-null?{exitCode:SIGNAL_BASE+import_node_os.constants.signals[signal]}:{exitCode:code2??1}}catch(error2){let{code:code2,message}=error2;
-return{problem:message,missing:code2==="ENOENT"}}finally{forget()}}var sharedOptions=[{name:"endpoint",takes:"URL",help:"Address of the service; default: SVC_ENDPOINT"},{name:"timeout",takes:"\
+return!1;let child=(0,import_node_child_process.spawn)(command,[url],{stdio:"ignore",detached:!0,env:withoutSettings(process.
+env)}),started=await Promise.race([(0,import_node_events.once)(child,"spawn").then(()=>!0),(0,import_node_events.once)(child,
+"error").then(()=>!1)]);return child.unref(),started}function withoutSettings(environment){return Object.fromEntries(Object.
+entries(environment).filter(([name])=>!name.startsWith("SVC_")))}var SIGNAL_BASE=128;async function runChild({command:[file="",
+...args],environment,onSignal},isInteractive){let forget=onSignal(signal=>{signal==="SIGINT"&&isInteractive||child.kill(
+signal)}),child=(0,import_node_child_process.spawn)(file,args,{stdio:"inherit",env:{...environment}});try{let[code2,signal]=await(0,import_node_events.once)(
+child,"exit");return signal!==null?{exitCode:SIGNAL_BASE+import_node_os.constants.signals[signal]}:{exitCode:code2??1}}catch(error2){
+let{code:code2,message}=error2;return{problem:message,missing:code2==="ENOENT"}}finally{forget()}}var sharedOptions=[{name:"endpoint",takes:"URL",help:"Address of the service; default: SVC_ENDPOINT"},{name:"timeout",takes:"\
 DURATION",help:"Maximum wait for one response; default 30s"},{name:"json",help:"Print one JSON document, for programs"}],
 projectOption={name:"project",takes:"PROJECT",help:"Project, by id or name; default: SVC_PROJECT, or the only one you ar\
 e a member of"},requestIdOption={name:"request-id",takes:"UUID",help:"Request id of an earlier attempt without a respons\

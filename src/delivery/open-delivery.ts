@@ -22,7 +22,7 @@ import { earlierKeys, UNSUBSCRIBE_PURPOSE } from '../platform/derived-keys.ts';
 import type { Resolve } from '../platform/http/dial.ts';
 import type { Log } from '../platform/log.ts';
 import type { MailQueue } from '../platform/mail/mail-queue.ts';
-import { createMailer, mailSender } from '../platform/mail/mailer.ts';
+import { createMailer, mailSender, smtpUrlOf } from '../platform/mail/mailer.ts';
 import type { RoomBase, Storage } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { countEndedDeliveries } from './ended-deliveries.ts';
@@ -85,7 +85,7 @@ function notifierOf({ base, publicUrl, resolve }: DeliveryParts, guard: AddressG
     clock,
     ...(resolve && { resolve }),
     mail: {
-      smtpUrl: settings.smtpUrl,
+      smtpUrl: smtpUrlOf(settings),
       from: mailSender(settings),
       name: settings.smtpName,
       publicUrl,
@@ -212,9 +212,10 @@ function sealedPart({ base, storage, host }: DeliveryParts, sealed: ListedValues
 /** Empty without a mail server: then notices are only displayed in the project. */
 function ownerNoticeParts({ base, storage, host, publicUrl: origin }: DeliveryParts): Part[] {
   const { clock, closers, log, metrics, settings } = base;
-  if (settings.smtpUrl === null) return [];
+  const smtpUrl = smtpUrlOf(settings);
+  if (smtpUrl === null) return [];
   const mailer = createMailer({
-    url: settings.smtpUrl,
+    url: smtpUrl,
     from: mailSender(settings),
     name: settings.smtpName,
   });
