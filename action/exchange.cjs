@@ -2608,16 +2608,18 @@ secret||(session={...session,secret},writeSession(path,session))}}}function sess
 cookieName}=${session.secret}`,origin:session.endpoint}}function rotatedSecret(setCookies,name){for(let cookie of setCookies){
 let[pair=""]=cookie.split(";");if(pair.startsWith(`${name}=`)&&pair.length>name.length+1)return pair.slice(name.length+1)}}
 function givenEndpoint({endpoint,environment}){if(endpoint)return parseEndpoint("--endpoint",endpoint);let{SVC_ENDPOINT}=environment;
-return SVC_ENDPOINT?parseEndpoint("SVC_ENDPOINT",SVC_ENDPOINT):void 0}function notKnownWhere(){return new UsageError("Th\
-e address of the service is not set","Set --endpoint or SVC_ENDPOINT, for example https://monitoring.example.com")}function parseEndpoint(what,text2){
-let endpoint;try{endpoint=origin.parse(text2)}catch(error2){throw!(error2 instanceof BadSetting)&&!(error2 instanceof TypeError)?
-error2:new UsageError(`${what} must be ${origin.takes}, not ${JSON.stringify(redactedUrl(text2))}`)}if(isConfidential(new URL(
-endpoint)))return endpoint;throw new UsageError(`${what} uses plain HTTP, so the credential could be read on the network`,
-"Use HTTPS. Plain HTTP is accepted only for this machine")}var HEADER_SAFE=/^[\x21-\x7e]+$/;function checkedKey({SVC_API_KEY:key=""}){
-let isOurs=key.startsWith("svc_");if(HEADER_SAFE.test(key)&&(!isOurs||parseKey(key)))return key;throw new Fault("SVC_API\
-_KEY is not a valid key: its checksum is wrong",{exitCode:EXIT_DENIED,hint:"Check that it was copied completely, without\
- spaces or quotes"})}function notSignedIn(caller){return new Fault("You are not signed in",{exitCode:EXIT_DENIED,hint:caller===
-"person"?'Sign in with "svc login". Keys cannot do this':'Sign in with "svc login", or set SVC_API_KEY to a key'})}var zlib=__toESM(require("node:zlib"),1),import_node_util=require("node:util");function connectErrorFromNodeReason(reason){let code2=Code.Internal,chain=unwrapNodeErrorChain(reason).map(getNodeErrorProps);
+return SVC_ENDPOINT?parseEndpoint("SVC_ENDPOINT",SVC_ENDPOINT):void 0}function programOrigin(address){let url=new URL(address);
+return url.protocol==="http:"&&url.hostname.endsWith(".localhost")&&(url.hostname="127.0.0.1"),url.origin}function notKnownWhere(){
+return new UsageError("The address of the service is not set","Set --endpoint or SVC_ENDPOINT, for example https://monit\
+oring.example.com")}function parseEndpoint(what,text2){let endpoint;try{endpoint=programOrigin(origin.parse(text2))}catch(error2){
+throw!(error2 instanceof BadSetting)&&!(error2 instanceof TypeError)?error2:new UsageError(`${what} must be ${origin.takes}\
+, not ${JSON.stringify(redactedUrl(text2))}`)}if(isConfidential(new URL(endpoint)))return endpoint;throw new UsageError(
+`${what} uses plain HTTP, so the credential could be read on the network`,"Use HTTPS. Plain HTTP is accepted only for th\
+is machine")}var HEADER_SAFE=/^[\x21-\x7e]+$/;function checkedKey({SVC_API_KEY:key=""}){let isOurs=key.startsWith("svc_");
+if(HEADER_SAFE.test(key)&&(!isOurs||parseKey(key)))return key;throw new Fault("SVC_API_KEY is not a valid key: its check\
+sum is wrong",{exitCode:EXIT_DENIED,hint:"Check that it was copied completely, without spaces or quotes"})}function notSignedIn(caller){
+return new Fault("You are not signed in",{exitCode:EXIT_DENIED,hint:caller==="person"?'Sign in with "svc login". Keys ca\
+nnot do this':'Sign in with "svc login", or set SVC_API_KEY to a key'})}var zlib=__toESM(require("node:zlib"),1),import_node_util=require("node:util");function connectErrorFromNodeReason(reason){let code2=Code.Internal,chain=unwrapNodeErrorChain(reason).map(getNodeErrorProps);
 chain.some(p=>p.code=="ERR_STREAM_WRITE_AFTER_END")?code2=Code.Aborted:chain.some(p=>p.code=="ERR_STREAM_DESTROYED"||p.code==
 "ERR_HTTP2_INVALID_STREAM"||p.code=="ECONNRESET")?code2=Code.Aborted:chain.some(p=>p.code=="ETIMEDOUT"||p.code=="ENOTFOU\
 ND"||p.code=="EAI_AGAIN"||p.code=="ECONNREFUSED")&&(code2=Code.Unavailable);let ce=ConnectError.from(reason,code2);return ce!==
@@ -2895,13 +2897,14 @@ runChild:child=>runChild(child,isInteractive)}}async function ask(prompt){let li
 {input:process.stdin,output:process.stderr}),ended=(0,import_node_events.once)(lines,"close").then(()=>"");try{return await Promise.
 race([lines.question(prompt),ended])}finally{lines.close()}}async function openBrowser(url){let command=process.platform===
 "darwin"?"open":"xdg-open",hasDisplay=process.env.DISPLAY??process.env.WAYLAND_DISPLAY;if(command==="xdg-open"&&!hasDisplay)
-return!1;let child=(0,import_node_child_process.spawn)(command,[url],{stdio:"ignore",detached:!0}),started=await Promise.
-race([(0,import_node_events.once)(child,"spawn").then(()=>!0),(0,import_node_events.once)(child,"error").then(()=>!1)]);
-return child.unref(),started}var SIGNAL_BASE=128;async function runChild({command:[file="",...args],environment,onSignal},isInteractive){
-let forget=onSignal(signal=>{signal==="SIGINT"&&isInteractive||child.kill(signal)}),child=(0,import_node_child_process.spawn)(
-file,args,{stdio:"inherit",env:{...environment}});try{let[code2,signal]=await(0,import_node_events.once)(child,"exit");return signal!==
-null?{exitCode:SIGNAL_BASE+import_node_os.constants.signals[signal]}:{exitCode:code2??1}}catch(error2){let{code:code2,message}=error2;
-return{problem:message,missing:code2==="ENOENT"}}finally{forget()}}var sharedOptions=[{name:"endpoint",takes:"URL",help:"Address of the service; default: SVC_ENDPOINT"},{name:"timeout",takes:"\
+return!1;let child=(0,import_node_child_process.spawn)(command,[url],{stdio:"ignore",detached:!0,env:withoutSettings(process.
+env)}),started=await Promise.race([(0,import_node_events.once)(child,"spawn").then(()=>!0),(0,import_node_events.once)(child,
+"error").then(()=>!1)]);return child.unref(),started}function withoutSettings(environment){return Object.fromEntries(Object.
+entries(environment).filter(([name])=>!name.startsWith("SVC_")))}var SIGNAL_BASE=128;async function runChild({command:[file="",
+...args],environment,onSignal},isInteractive){let forget=onSignal(signal=>{signal==="SIGINT"&&isInteractive||child.kill(
+signal)}),child=(0,import_node_child_process.spawn)(file,args,{stdio:"inherit",env:{...environment}});try{let[code2,signal]=await(0,import_node_events.once)(
+child,"exit");return signal!==null?{exitCode:SIGNAL_BASE+import_node_os.constants.signals[signal]}:{exitCode:code2??1}}catch(error2){
+let{code:code2,message}=error2;return{problem:message,missing:code2==="ENOENT"}}finally{forget()}}var sharedOptions=[{name:"endpoint",takes:"URL",help:"Address of the service; default: SVC_ENDPOINT"},{name:"timeout",takes:"\
 DURATION",help:"Maximum wait for one response; default 30s"},{name:"json",help:"Print one JSON document, for programs"}],
 projectOption={name:"project",takes:"PROJECT",help:"Project, by id or name; default: SVC_PROJECT, or the only one you ar\
 e a member of"},requestIdOption={name:"request-id",takes:"UUID",help:"Request id of an earlier attempt without a respons\

@@ -10,7 +10,7 @@ import type { Host } from '../../../actors/platform/host/host-port.ts';
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
-import type { Authenticator } from '../../platform/access/authenticator.ts';
+import type { Authenticator, PresentedCredentials } from '../../platform/access/authenticator.ts';
 import type {
   CredentialPrincipal,
   HumanPrincipal,
@@ -33,8 +33,8 @@ export interface SessionPorts {
   readonly people: Pick<People, 'sessionOf'>;
   /** The session's secret in a Cookie header for this origin; undefined = none. */
   readonly readCookie: (cookie: string, origin: string) => string | undefined;
-  /** Origin of this service, as browsers send it. */
-  readonly origin: () => string;
+  /** Origin that a page of this service reports at this Host. */
+  readonly origin: (host: string | undefined) => string;
 }
 
 export interface AuthenticatorOptions {
@@ -73,9 +73,9 @@ export function createAuthenticator(
   return {
     authenticateKey: (authorization) => verifier.key(bearerOf(authorization)),
     authenticate: (authorization) => verifier.bearer(authorization),
-    identify: ({ authorization, cookie, origin }) =>
+    identify: ({ authorization, cookie, origin, host }) =>
       authorization === undefined && options.sessions && cookie !== undefined
-        ? verifier.session(options.sessions, cookie, origin)
+        ? verifier.session(options.sessions, { cookie, origin, host })
         : verifier.bearer(authorization),
     revalidate,
     watch: (principal, onLost, use) =>
@@ -155,11 +155,11 @@ class Verifier {
 
   async session(
     { people, readCookie, origin }: SessionPorts,
-    cookie: string,
-    requestOrigin: string | undefined,
+    presented: { readonly cookie: string } & Pick<PresentedCredentials, 'origin' | 'host'>,
   ): Promise<HumanPrincipal> {
     assertVouching(this.#options);
-    const own = origin();
+    const { cookie, origin: requestOrigin, host } = presented;
+    const own = origin(host);
     const secret = readCookie(cookie, own);
     // Other cookies of the host identify no one.
     if (secret === undefined) throw missingCredential();

@@ -40,7 +40,7 @@ const STATE = /^[\w-]{43}$/;
 const LOGINS_MAX = 4;
 
 export function addProviderRoutes(scope: FastifyInstance, shared: AuthScope): void {
-  const { provider, limited } = shared;
+  const { provider, limited, pageOrigin } = shared;
   const get = { method: 'GET', exposeHeadRoute: false } as const;
   scope.route<{ Querystring: { return?: unknown } }>({
     ...get,
@@ -49,7 +49,10 @@ export function addProviderRoutes(scope: FastifyInstance, shared: AuthScope): vo
       const returnPath = validateReturnPath(request.query.return);
       keepReturnPath(request, returnPath);
       if (provider) return begin(shared, provider, { request, reply, returnPath });
-      const target = locationOf(shared.origin(), withReturn('/auth/sign-in', returnPath));
+      const target = locationOf(
+        pageOrigin(request.headers.host),
+        withReturn('/auth/sign-in', returnPath),
+      );
       return reply.redirect(target, 303);
     },
   });
@@ -103,18 +106,19 @@ async function callback(
   { request, reply }: Exchange,
 ): Promise<FastifyReply> {
   const { visitors, origin, people, recordSignedIn } = shared;
+  const page = shared.pageOrigin(request.headers.host);
   // Rejects a request with two cookies before the code is used up.
   const isSignedIn = visitors.personOf(request) !== undefined;
   const begun = await takeLogin(shared, { request, reply });
   if (!begun && isSignedIn) {
     // The back button, or a second tab whose sign-in was finished in this one.
-    return reply.redirect(locationOf(origin(), START_PATH), 303);
+    return reply.redirect(locationOf(page, START_PATH), 303);
   }
   if (!begun) throw new SignInFailed('invalid', 'no sign-in was started in this browser');
   keepReturnPath(request, begun.returnPath);
   const identity = await finish(provider, new URL(request.url, origin()), begun);
   if (identity === undefined) {
-    return reply.redirect(locationOf(origin(), withReturn('/auth/login', begun.returnPath)), 303);
+    return reply.redirect(locationOf(page, withReturn('/auth/login', begun.returnPath)), 303);
   }
   try {
     const started = await people.signInByIdentity(identity, agentOf(request));
@@ -128,7 +132,7 @@ async function callback(
     shared.log.warn(fields, 'An account of the identity provider fits no person');
     throw error;
   }
-  return reply.redirect(locationOf(origin(), begun.returnPath), 303);
+  return reply.redirect(locationOf(page, begun.returnPath), 303);
 }
 
 /** The account that has signed in; undefined if the provider's new keys need another sign-in. */
@@ -180,7 +184,7 @@ async function askForLink(
 
 /** Links the account that the page of `askForLink` has named. */
 async function linkAccount(
-  { visitors, accountLinks, people, origin }: AuthScope,
+  { visitors, accountLinks, people, pageOrigin }: AuthScope,
   { request, reply }: Exchange,
 ): Promise<FastifyReply> {
   const fields = fieldsOf(request, ['account', 'return']);
@@ -196,5 +200,5 @@ async function linkAccount(
     );
   }
   await people.linkAccount(session.session, link);
-  return reply.redirect(locationOf(origin(), returnPath), 303);
+  return reply.redirect(locationOf(pageOrigin(request.headers.host), returnPath), 303);
 }
