@@ -52,6 +52,15 @@ export interface IdentityProvider {
    * @param callback the whole address that the browser was redirected to
    */
   finish(callback: URL, login: BegunLogin): Promise<VouchedIdentity>;
+  /**
+   * The address at which the browser signs out of the provider (OpenID Connect RP-Initiated Logout
+   * 1.0); undefined if the provider has none, or is unavailable. The service keeps no ID token, so
+   * the provider asks the person to confirm.
+   */
+  signOutAddress(returning: {
+    readonly redirectUri: string;
+    readonly state: string;
+  }): Promise<URL | undefined>;
 }
 
 export interface IdentityProviderOptions {
@@ -118,7 +127,24 @@ export function createIdentityProvider(options: IdentityProviderOptions): Identi
         throw failureOf(error);
       }
     },
+    async signOutAddress({ redirectUri, state }) {
+      const config = await discovery.config().catch(() => undefined);
+      if (config?.serverMetadata().end_session_endpoint === undefined) return undefined;
+      return endSessionAddress(config, { post_logout_redirect_uri: redirectUri, state });
+    },
   };
+}
+
+/** undefined if the endpoint is not an https address. */
+function endSessionAddress(
+  config: oidc.Configuration,
+  parameters: Readonly<Record<string, string>>,
+): URL | undefined {
+  try {
+    return oidc.buildEndSessionUrl(config, parameters);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Keys and metadata of large providers have about 20 KB. */

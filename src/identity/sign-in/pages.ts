@@ -120,16 +120,18 @@ ${hidden('port', String(port))}${hidden('state', state)}${hidden('challenge', ch
 export function accountPage(options: {
   /** The account, sealed. */
   readonly account: string;
+  /** Name of the person who is signed in. */
+  readonly person: string;
   /** Address or name of the account. */
   readonly name: string;
   /** Host of the provider. */
   readonly label: string;
   readonly returnPath: string;
 }): Page {
-  const { account, name, label, returnPath } = options;
+  const { account, person, name, label, returnPath } = options;
   return page({
     title: 'Link this account?',
-    body: `<p>You are signed in here. From now on, <strong>${escaped(name)}</strong> at ${escaped(label)} would sign you in too. Continue only if this account is yours.</p>
+    body: `<p>You are signed in here as <strong>${escaped(person)}</strong>. From now on, <strong>${escaped(name)}</strong> at ${escaped(label)} would sign you in too. Continue only if both are you.</p>
 <form method="post" action="/auth/account">
 ${hidden('account', account)}${hidden('return', returnPath)}<button>Link the account</button>
 </form>
@@ -137,18 +139,40 @@ ${hidden('account', account)}${hidden('return', returnPath)}<button>Link the acc
   });
 }
 
-/** @param providerLabel host of the identity provider; undefined if none is configured */
-export function signedInPage(providerLabel?: string): Page {
+/** Says who is signed in. Offers to link an account, and to sign out. */
+export function signedInPage(options: {
+  readonly person: string;
+  /** Host of the identity provider; undefined if none is configured. */
+  readonly providerLabel: string | undefined;
+}): Page {
+  const { person, providerLabel } = options;
   const account =
     providerLabel === undefined
       ? ''
       : `<p><a class="button" href="/auth/login">Link an account at ${escaped(providerLabel)}</a></p>\n`;
   return page({
     title: 'You are signed in',
-    body: `${account}<form method="post" action="/auth/logout">
+    body: `<p>You are signed in as <strong>${escaped(person)}</strong>.</p>
+${account}<form method="post" action="/auth/logout">
 <label><input type="checkbox" name="everywhere"> on all my computers</label>
 <button>Sign out</button>
 </form>`,
+  });
+}
+
+/** After a sign-out here. The session at the provider would sign in whoever uses the browser next. */
+export function signedOutPage(options: {
+  /** Host of the provider. */
+  readonly label: string;
+  /** Address at which the browser signs out of the provider. */
+  readonly address: string;
+}): Page {
+  const { label, address } = options;
+  return page({
+    title: 'Signed out',
+    body: `<p>This browser is signed out here. It may still be signed in at ${escaped(label)}, which would sign you in again without a password.</p>
+<p><a class="button" href="${escaped(address)}">Sign out at ${escaped(label)} too</a></p>
+<p><a href="/auth/sign-in">Sign in</a></p>`,
   });
 }
 

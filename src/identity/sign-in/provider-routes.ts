@@ -165,7 +165,7 @@ interface UnlinkedAccount extends Exchange {
 }
 
 async function askForLink(
-  { visitors, accountLinks }: AuthScope,
+  { visitors, accountLinks, people }: AuthScope,
   provider: IdentityProvider,
   { request, reply, identity, begun }: UnlinkedAccount,
 ): Promise<FastifyReply> {
@@ -175,7 +175,9 @@ async function askForLink(
   const account = await accountLinks.seal({ issuer, subject, session: session.session });
   const { returnPath } = begun;
   const name = email === '' ? displayName : email;
-  return sendPage(reply, 200, accountPage({ account, name, label: provider.label, returnPath }));
+  const person = people.nameOf(session.person);
+  const { label } = provider;
+  return sendPage(reply, 200, accountPage({ account, person, name, label, returnPath }));
 }
 
 /** Links the account that the page of `askForLink` has named. */

@@ -34,6 +34,7 @@ import {
 } from './request-fields.ts';
 import { assertSameSite } from './same-site.ts';
 import { cookieName, keepsCookies } from './session-cookie.ts';
+import { addSignOutRoutes } from './sign-out-routes.ts';
 import { agentOf, createVisitors } from './visitor.ts';
 
 export async function addAuthRoutes(app: FastifyInstance, deps: AuthRoutesDeps): Promise<void> {
@@ -45,6 +46,7 @@ export async function addAuthRoutes(app: FastifyInstance, deps: AuthRoutesDeps):
       readSmallBodies(scope);
       sendErrors(scope, deps.log, shared.recordRefused);
       addSessionRoutes(scope, shared);
+      addSignOutRoutes(scope, shared);
       addProviderRoutes(scope, shared);
       addLinkRoutes(scope, shared);
       addCliRoutes(scope, shared);
@@ -86,9 +88,9 @@ function refuseOtherSites(scope: FastifyInstance, origin: () => string): void {
   });
 }
 
-/** Routes of the sign-in page, the signed-in page and the sign-out. */
+/** Routes of the sign-in page and of the signed-in page. */
 function addSessionRoutes(scope: FastifyInstance, shared: AuthScope): void {
-  const { visitors, provider, mail, origin } = shared;
+  const { visitors, provider, mail, origin, people } = shared;
   const get = { method: 'GET', exposeHeadRoute: false } as const;
   scope.route<{ Querystring: { return?: unknown } }>({
     ...get,
@@ -107,17 +109,13 @@ function addSessionRoutes(scope: FastifyInstance, shared: AuthScope): void {
     ...get,
     url: '/signed-in',
     async handler(request, reply) {
-      if (await visitors.sessionOf(request, reply))
-        return sendPage(reply, 200, signedInPage(provider?.label));
+      const session = await visitors.sessionOf(request, reply);
+      if (session) {
+        const person = people.nameOf(session.person);
+        return sendPage(reply, 200, signedInPage({ person, providerLabel: provider?.label }));
+      }
       return reply.redirect(locationOf(origin(), '/auth/sign-in'), 303);
     },
-  });
-  scope.post('/logout', async (request, reply) => {
-    const { everywhere } = fieldsOf(request, ['everywhere']);
-    const sessionsEnded = await visitors.end(request, reply, everywhere === true);
-    if (asksForJson(request)) return reply.send({ sessionsEnded });
-    const sentence = 'This browser is signed out';
-    return sendSentence(reply, 200, { title: 'Signed out', sentence, offersSignIn: true });
   });
 }
 
