@@ -52,6 +52,7 @@ export function openSignIn({ base, people, deriveKey, origin }: SignInParts): Si
         provider,
         loginStates,
         accountLinks,
+        recentMs: base.settings.recentSignInMinutes * 60_000,
         clock,
         random,
         log,

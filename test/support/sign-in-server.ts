@@ -77,7 +77,9 @@ export async function startSignInWorld(
     of: (session: string) => seen.get(session),
   };
   const onFault = (what: string, err: unknown) => log.error({ err }, what);
-  const { people: real, members } = createIdentities({ host, clock, random, lastSeen, onFault });
+  const recentMs = settings.recentSignInMinutes * 60_000;
+  const ports = { host, clock, random, lastSeen, recentMs, onFault };
+  const { people: real, members } = createIdentities(ports);
   const people = wrap(real);
   const address = { current: settings.publicUrl ?? '' };
   const deriveKey = (purpose: string) => new Uint8Array(32).fill(purpose.length);

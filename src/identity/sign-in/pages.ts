@@ -56,11 +56,21 @@ export function signInPage(options: {
   readonly providerLabel: string | undefined;
   readonly hasEmail: boolean;
   readonly returnPath: string;
+  /** true: only a sign-in with a proof of this moment counts. */
+  readonly isAgain: boolean;
+  /** Name of the person who is signed in and must sign in again; undefined if no one is. */
+  readonly signedIn: string | undefined;
 }): Page {
-  const { providerLabel, hasEmail, returnPath } = options;
+  const { providerLabel, hasEmail, returnPath, isAgain, signedIn } = options;
   const parts: string[] = [];
+  if (signedIn !== undefined) {
+    parts.push(
+      `<p>You are signed in as <strong>${escaped(signedIn)}</strong>. What you want to do needs a recent sign-in.</p>`,
+    );
+  }
   if (providerLabel !== undefined) {
-    const target = `/auth/login?${new URLSearchParams({ return: returnPath })}`;
+    const again = isAgain ? { again: '1' } : {};
+    const target = `/auth/login?${new URLSearchParams({ ...again, return: returnPath })}`;
     const label = `Sign in with ${providerLabel}`;
     parts.push(`<p><a class="button" href="${escaped(target)}">${escaped(label)}</a></p>`);
   }
@@ -75,7 +85,8 @@ ${hidden('return', returnPath)}<label for="email">Email address</label>
   parts.push(
     `<p>If you have a link, from the start of the service or from an operator (<code>svc admin login-link</code>), open it, or <a href="${link}">enter it here</a>.</p>`,
   );
-  return page({ title: 'Sign in', body: parts.join('\n') });
+  const title = signedIn === undefined ? 'Sign in' : 'Sign in again';
+  return page({ title, body: parts.join('\n') });
 }
 
 export function linkPage(options: {
@@ -136,6 +147,14 @@ export function accountPage(options: {
 ${hidden('account', account)}${hidden('return', returnPath)}<button>Link the account</button>
 </form>
 <p><a href="${escaped(returnPath)}">Do not link it</a></p>`,
+  });
+}
+
+/** Leads back to the tab that asked for a recent sign-in. */
+export function signedInAgainPage(person: string): Page {
+  return page({
+    title: 'You are signed in',
+    body: `<p>You are signed in as <strong>${escaped(person)}</strong>. Close this tab, and press the button in the other one again.</p>`,
   });
 }
 

@@ -22,12 +22,21 @@ import {
   sendSentence,
 } from './answers.ts';
 import type { AuthRoutesDeps, AuthScope } from './auth-scope.ts';
-import { type CliRequest, cliPage, linkPage, signedInPage, signInPage } from './pages.ts';
+import {
+  type CliRequest,
+  cliPage,
+  linkPage,
+  signedInAgainPage,
+  signedInPage,
+  signInPage,
+} from './pages.ts';
 import { addProviderRoutes } from './provider-routes.ts';
 import {
   fieldsOf,
+  isSet,
   locationOf,
   readSmallBodies,
+  signInAgainPath,
   textField,
   validateReturnPath,
   withReturn,
@@ -92,26 +101,31 @@ function refuseOtherSites(scope: FastifyInstance, origin: () => string): void {
 function addSessionRoutes(scope: FastifyInstance, shared: AuthScope): void {
   const { visitors, provider, mail, origin, people } = shared;
   const get = { method: 'GET', exposeHeadRoute: false } as const;
-  scope.route<{ Querystring: { return?: unknown } }>({
+  scope.route<{ Querystring: { return?: unknown; again?: unknown } }>({
     ...get,
     url: '/sign-in',
     async handler(request, reply) {
       const returnPath = validateReturnPath(request.query.return);
-      if (await visitors.sessionOf(request, reply)) {
+      const session = await visitors.sessionOf(request, reply);
+      const isAgain = isSet(request.query.again);
+      if (session && (session.isRecent || !isAgain)) {
         return reply.redirect(locationOf(origin(), returnPath), 303);
       }
       const providerLabel = provider?.label;
       const hasEmail = mail !== undefined;
-      return sendPage(reply, 200, signInPage({ providerLabel, hasEmail, returnPath }));
+      const signedIn = session && people.nameOf(session.person);
+      const offers = { providerLabel, hasEmail, isAgain };
+      return sendPage(reply, 200, signInPage({ ...offers, returnPath, signedIn }));
     },
   });
-  scope.route({
+  scope.route<{ Querystring: { again?: unknown } }>({
     ...get,
     url: '/signed-in',
     async handler(request, reply) {
       const session = await visitors.sessionOf(request, reply);
       if (session) {
         const person = people.nameOf(session.person);
+        if (isSet(request.query.again)) return sendPage(reply, 200, signedInAgainPage(person));
         return sendPage(reply, 200, signedInPage({ person, providerLabel: provider?.label }));
       }
       return reply.redirect(locationOf(origin(), '/auth/sign-in'), 303);
@@ -153,11 +167,14 @@ function addLinkRoutes(scope: FastifyInstance, shared: AuthScope): void {
     const token = tokenIn(textField(fields, 'token'));
     const { verifier } = fields;
     const presenter = visitors.personOf(request);
+    if (presenter !== undefined && (await people.acceptInvitation({ token, person: presenter }))) {
+      if (asksForJson(request)) return reply.send({});
+      return reply.redirect(locationOf(origin(), returnPath), 303);
+    }
     const started = await people.signInByLink({
       token,
       agent: agentOf(request),
       ...(typeof verifier === 'string' && { verifier }),
-      ...(presenter !== undefined && { person: presenter }),
     });
     await visitors.begin(request, reply, started);
     shared.recordSignedIn('link');
@@ -233,10 +250,10 @@ function addCliRoutes(scope: FastifyInstance, shared: AuthScope): void {
     exposeHeadRoute: false,
     async handler(request, reply) {
       const requested = validateCliRequest(request.query as Readonly<Record<string, unknown>>);
-      if (await visitors.sessionOf(request, reply)) return sendPage(reply, 200, cliPage(requested));
+      const session = await visitors.sessionOf(request, reply);
+      if (session?.isRecent) return sendPage(reply, 200, cliPage(requested));
       const here = `/auth/cli?${new URLSearchParams({ ...requested, port: String(requested.port) })}`;
-      const query = new URLSearchParams({ return: here });
-      return reply.redirect(locationOf(origin(), `/auth/sign-in?${query}`), 303);
+      return reply.redirect(locationOf(origin(), signInAgainPath(here)), 303);
     },
   });
   scope.post('/cli', { onRequest: limited(CLI_LINKS) }, async (request, reply) => {
