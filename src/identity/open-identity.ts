@@ -45,7 +45,7 @@ export interface IdentityParts {
 
 /** `closers` closes it. Throws like `openSignIn` and `openAccessTokens`. */
 export async function openIdentity({ base, storage, host, address }: IdentityParts) {
-  const { clock, random, log, metrics, closers } = base;
+  const { settings, clock, random, log, metrics, closers } = base;
   const { member, ownership, secrets, deriveKey } = storage;
   const { origin, ownOrigin } = address;
   const lastUsed = createLastUsed({ store: secrets.lastUsed, clock, log });
@@ -53,7 +53,9 @@ export async function openIdentity({ base, storage, host, address }: IdentityPar
   const leadMs = secrets.isShared ? KEY_LEAD_MS : 0;
   const tokens = await openAccessTokens({ secrets, clock, leadMs, issuer: origin });
   const onFault = reportFaults(base);
-  const identities = createIdentities({ host, clock, random, lastSeen: lastUsed, onFault });
+  const recentMs = settings.recentSignInMinutes * 60_000;
+  const ports = { host, clock, random, lastSeen: lastUsed, recentMs, onFault };
+  const identities = createIdentities(ports);
   const { people } = identities;
   const { addRoutes: addSignInRoutes, ...signIn } = openSignIn({
     base,
@@ -68,6 +70,7 @@ export async function openIdentity({ base, storage, host, address }: IdentityPar
     clock,
     tokens,
     sessions,
+    recentMs,
     recordUse: lastUsed.record,
     refusal: () => member.refusal(),
   });

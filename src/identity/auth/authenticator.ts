@@ -6,6 +6,7 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { People } from '../../../actors/identity/people.ts';
+import { RECENT_MS } from '../../../actors/identity/recent-sign-in.ts';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
@@ -45,6 +46,8 @@ export interface AuthenticatorOptions {
   /** Absent if access tokens are not accepted. */
   readonly tokens?: Pick<AccessTokens, 'looksLike' | 'verify'>;
   readonly sessions?: SessionPorts;
+  /** Maximum age of a recent sign-in, ms; 0 = any. Default: `RECENT_MS`. */
+  readonly recentMs?: number;
   /** The reason why this process cannot vouch for any credential now. Absent if it always can. */
   readonly refusal?: () => string | undefined;
 }
@@ -68,7 +71,8 @@ export function createAuthenticator(
   const revalidate = <P extends Principal>(principal: P): P => {
     assertVouching(options);
     // The kind of the resolved principal is that of the given one.
-    return resolvePrincipal(rows, principal, clock.now()) as P;
+    const { recentMs = RECENT_MS } = options;
+    return resolvePrincipal(rows, principal, { nowMs: clock.now(), recentMs }) as P;
   };
   return {
     authenticateKey: (authorization) => verifier.key(bearerOf(authorization)),
@@ -169,7 +173,8 @@ class Verifier {
       throw new Refusal('MISSING_CREDENTIAL', message);
     }
     const live = people.sessionOf(secret);
-    const principal = resolveSession(this.#rows, live, this.#options.clock.now());
+    const { clock, recentMs = RECENT_MS } = this.#options;
+    const principal = resolveSession(this.#rows, live, { nowMs: clock.now(), recentMs });
     return { ...principal, isRotationDue: live.isRotationDue };
   }
 }

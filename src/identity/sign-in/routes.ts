@@ -25,18 +25,28 @@ import {
 } from './answers.ts';
 import type { AuthRoutesDeps, AuthScope } from './auth-scope.ts';
 import { redirectToPageHost } from './page-host.ts';
-import { type CliRequest, cliPage, linkPage, signedInPage, signInPage } from './pages.ts';
+import {
+  type CliRequest,
+  cliPage,
+  linkPage,
+  signedInAgainPage,
+  signedInPage,
+  signInPage,
+} from './pages.ts';
 import { addProviderRoutes } from './provider-routes.ts';
 import {
   fieldsOf,
+  isSet,
   locationOf,
   readSmallBodies,
+  signInAgainPath,
   textField,
   validateReturnPath,
   withReturn,
 } from './request-fields.ts';
 import { assertSameSite } from './same-site.ts';
 import { cookieName, keepsCookies } from './session-cookie.ts';
+import { addSignOutRoutes } from './sign-out-routes.ts';
 import { agentOf, createVisitors } from './visitor.ts';
 
 export async function addAuthRoutes(app: FastifyInstance, deps: AuthRoutesDeps): Promise<void> {
@@ -48,6 +58,7 @@ export async function addAuthRoutes(app: FastifyInstance, deps: AuthRoutesDeps):
       readSmallBodies(scope);
       sendErrors(scope, deps.log, shared.recordRefused);
       addSessionRoutes(scope, shared);
+      addSignOutRoutes(scope, shared);
       addProviderRoutes(scope, shared);
       addLinkRoutes(scope, shared);
       addCliRoutes(scope, shared);
@@ -93,38 +104,39 @@ function refuseOtherSites(scope: FastifyInstance, origins: Origins): void {
   });
 }
 
-/** Routes of the sign-in page, the signed-in page and the sign-out. */
+/** Routes of the sign-in page and of the signed-in page. */
 function addSessionRoutes(scope: FastifyInstance, shared: AuthScope): void {
-  const { visitors, provider, mail, pageOrigin } = shared;
+  const { visitors, provider, mail, pageOrigin, people } = shared;
   const get = { method: 'GET', exposeHeadRoute: false } as const;
-  scope.route<{ Querystring: { return?: unknown } }>({
+  scope.route<{ Querystring: { return?: unknown; again?: unknown } }>({
     ...get,
     url: '/sign-in',
     async handler(request, reply) {
       const returnPath = validateReturnPath(request.query.return);
-      if (await visitors.sessionOf(request, reply)) {
+      const session = await visitors.sessionOf(request, reply);
+      const isAgain = isSet(request.query.again);
+      if (session && (session.isRecent || !isAgain)) {
         return reply.redirect(locationOf(pageOrigin(request.headers.host), returnPath), 303);
       }
       const providerLabel = provider?.label;
       const hasEmail = mail !== undefined;
-      return sendPage(reply, 200, signInPage({ providerLabel, hasEmail, returnPath }));
+      const signedIn = session && people.nameOf(session.person);
+      const offers = { providerLabel, hasEmail, isAgain };
+      return sendPage(reply, 200, signInPage({ ...offers, returnPath, signedIn }));
     },
   });
-  scope.route({
+  scope.route<{ Querystring: { again?: unknown } }>({
     ...get,
     url: '/signed-in',
     async handler(request, reply) {
-      if (await visitors.sessionOf(request, reply))
-        return sendPage(reply, 200, signedInPage(provider?.label));
+      const session = await visitors.sessionOf(request, reply);
+      if (session) {
+        const person = people.nameOf(session.person);
+        if (isSet(request.query.again)) return sendPage(reply, 200, signedInAgainPage(person));
+        return sendPage(reply, 200, signedInPage({ person, providerLabel: provider?.label }));
+      }
       return reply.redirect(locationOf(pageOrigin(request.headers.host), '/auth/sign-in'), 303);
     },
-  });
-  scope.post('/logout', async (request, reply) => {
-    const { everywhere } = fieldsOf(request, ['everywhere']);
-    const sessionsEnded = await visitors.end(request, reply, everywhere === true);
-    if (asksForJson(request)) return reply.send({ sessionsEnded });
-    const sentence = 'This browser is signed out';
-    return sendSentence(reply, 200, { title: 'Signed out', sentence, offersSignIn: true });
   });
 }
 
@@ -162,11 +174,14 @@ function addLinkRoutes(scope: FastifyInstance, shared: AuthScope): void {
     const token = tokenIn(textField(fields, 'token'));
     const { verifier } = fields;
     const presenter = visitors.personOf(request);
+    if (presenter !== undefined && (await people.acceptInvitation({ token, person: presenter }))) {
+      if (asksForJson(request)) return reply.send({});
+      return reply.redirect(locationOf(origin(), returnPath), 303);
+    }
     const started = await people.signInByLink({
       token,
       agent: agentOf(request),
       ...(typeof verifier === 'string' && { verifier }),
-      ...(presenter !== undefined && { person: presenter }),
     });
     await visitors.begin(request, reply, started);
     shared.recordSignedIn('link');
@@ -245,18 +260,14 @@ function addCliRoutes(scope: FastifyInstance, shared: AuthScope): void {
     exposeHeadRoute: false,
     async handler(request, reply) {
       const requested = validateCliRequest(request.query as Readonly<Record<string, unknown>>);
-      if (await visitors.sessionOf(request, reply))
-        return sendPage(
-          reply,
-          200,
-          cliPage({ ...requested, target: cliOrigin(origin(), requested.port) }),
-        );
+      const session = await visitors.sessionOf(request, reply);
+      if (session?.isRecent) {
+        const target = cliOrigin(origin(), requested.port);
+        return sendPage(reply, 200, cliPage({ ...requested, target }));
+      }
       const here = `/auth/cli?${new URLSearchParams({ ...requested, port: String(requested.port) })}`;
-      const query = new URLSearchParams({ return: here });
-      return reply.redirect(
-        locationOf(pageOrigin(request.headers.host), `/auth/sign-in?${query}`),
-        303,
-      );
+      const page = pageOrigin(request.headers.host);
+      return reply.redirect(locationOf(page, signInAgainPath(here)), 303);
     },
   });
   scope.post('/cli', { onRequest: limited(CLI_LINKS) }, async (request, reply) => {

@@ -224,6 +224,10 @@ export const settingsTable = {
   oidcTrustEmail: setting('SVC_OIDC_TRUST_EMAIL', onOff, 'off', {
     help: 'on: an address without the claim email_verified counts as verified, as from Entra ID. Only for a provider whose addresses an administrator of yours assigns: whoever can choose an address there becomes the person with it.',
   }),
+  recentSignInMinutes: setting('SVC_RECENT_SIGN_IN_MINUTES', integer(0, 1440), '15', {
+    unit: 'minutes',
+    help: 'Age up to which a sign-in in a browser may make owners, keys, CI trusts and sessions of command lines. An older one has to be repeated first. 0 = any age.',
+  }),
   smtpFrom: optional('SVC_SMTP_FROM', sender, {
     defaultInWords: 'svc@ followed by the host of SVC_PUBLIC_URL',
     help: 'Sender address of mails from the service.',
