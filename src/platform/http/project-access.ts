@@ -56,8 +56,8 @@ export async function admitReader(
   const { authorization, cookie, origin } = headers;
   const principal = await anonymousLimits.authenticated<Principal>(ip, async () =>
     people
-      ? authenticator.identify({ authorization, cookie, origin })
-      : authenticator.authenticate(authorization),
+      ? authenticator.identify({ authorization, cookie, origin, address: ip })
+      : authenticator.authenticate(authorization, ip),
   );
   enter(principal, project);
   const caller: GateCaller = { tenant: `projects/${project}`, name: principal.name };
