@@ -9,6 +9,7 @@ import { completeClaimIndex } from '../../actors/identity/email-index.ts';
 import { createKeys, type Keys } from '../../actors/identity/keys.ts';
 import { recordLeaksOfPeople } from '../../actors/identity/leaks.ts';
 import { createMembers, type Members } from '../../actors/identity/members.ts';
+import { createOutsideUses } from '../../actors/identity/outside-uses.ts';
 import { createPeople, type People, type PeopleDeps } from '../../actors/identity/people.ts';
 import type { SignInSecrets } from '../../actors/identity/sign-in-secrets.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
@@ -72,6 +73,7 @@ export async function openIdentity({ base, storage, host, address }: IdentityPar
     sessions,
     recentMs,
     recordUse: lastUsed.record,
+    recordOutside: createOutsideUses({ host, clock, onFault }),
     refusal: () => member.refusal(),
   });
   closers.add('authenticator', () => authenticator.close());
