@@ -329,7 +329,7 @@ function fakeService(): Started {
     demoFile: "/tmp/it's/demo.json",
     signInUrl: 'http://127.0.0.1:8080/auth/link#svc_link_1',
     fault,
-    readiness: () => ({ ready: true, parts: [] }),
+    readiness: () => ({ ready: true, serving: true, parts: [] }),
     reload: () => void calls.push('reload'),
     stop: async () => void calls.push('stop'),
   };
