@@ -7,6 +7,7 @@ import type { Role } from '../../machines/identity/membership.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
+import { emailSpellings } from '../platform/email-address.ts';
 import type {
   Draft,
   EventOf,
@@ -178,15 +179,18 @@ function assertNoMember(system: ProjectView, draft: Draft, email: string): void 
 
 function openFor({ host, clock }: InvitationDeps, email: string): Instance<'invitation'>[] {
   const nowMs = clock.now();
-  return host
-    .findInstancesOf('invitation', email)
+  return emailSpellings(email)
+    .flatMap((spelling) => host.findInstancesOf('invitation', spelling))
     .filter((row) => row.value === 'pending' && nowMs < row.context.expiresMs);
 }
 
 function openTo(view: Pick<ProjectView, 'record' | 'instance'>, email: string) {
-  const id = view.record(TO_ADDRESS, emailKey(email))?.body.invitation;
-  const row = typeof id === 'string' ? view.instance('invitation', id) : undefined;
-  return row?.value === 'pending' ? row : undefined;
+  for (const spelling of emailSpellings(email)) {
+    const id = view.record(TO_ADDRESS, emailKey(spelling))?.body.invitation;
+    const row = typeof id === 'string' ? view.instance('invitation', id) : undefined;
+    if (row?.value === 'pending') return row;
+  }
+  return undefined;
 }
 
 async function accept(

@@ -9,6 +9,7 @@ import type {
   NewTarget,
 } from '../../../actors/delivery/destinations-port.ts';
 import { recipientOf, recipientRows } from '../../../actors/delivery/recipients.ts';
+import { canonicalEmail } from '../../../actors/platform/email-address.ts';
 import type { Host, Instance, ListOptions } from '../../../actors/platform/host/host-port.ts';
 import { isOneLine, NOT_ONE_LINE } from '../../../actors/platform/plain-text.ts';
 import { GROUP_WAIT_MS_MAX } from '../../../machines/delivery/destination.ts';
@@ -320,7 +321,7 @@ function recipientMessage(host: Pick<Host, 'view'>, row: Instance<'recipient'>):
   const context = recipientOf(row);
   const { address, verifiedMs } = context;
   return create(EmailRecipientSchema, {
-    address,
+    address: canonicalEmail(address),
     state: STATES[String(row.value)] ?? EmailRecipient_State.REMOVED,
     isMember: isOfMember(host.view(row.project), context, activePeople(host)),
     ...(verifiedMs !== null && { verifiedUnix: unixSeconds(verifiedMs) }),

@@ -7,6 +7,7 @@ import {
   promqlLookbackSeconds,
 } from '../../../actors/identity/members.ts';
 import { personByEmail, unprovenEmailOf } from '../../../actors/identity/people-index.ts';
+import { canonicalEmail } from '../../../actors/platform/email-address.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import type { Role as RoleName } from '../../../machines/identity/membership.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
@@ -67,7 +68,7 @@ export function memberMessage(
   return {
     name: nameOf(row.project, 'members', row.instance),
     displayName,
-    email,
+    email: canonicalEmail(email),
     role: Role[role],
     joinedUnix: unixSeconds(joinedMs),
     unprovenEmail: unprovenEmailOf(host.view(SYSTEM_PROJECT), person, email),

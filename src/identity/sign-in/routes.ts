@@ -8,10 +8,11 @@
  *     svc login -> GET cli -> POST cli -> 127.0.0.1:<port> -> POST link (JSON) -> session
  */
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { parseEmailAddress } from '../../../actors/platform/email-address.ts';
 import { ulid } from '../../../streams/platform/random.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { AddressLimits } from '../../platform/http/anonymous-limits.ts';
-import { parseAddress, signInLetter } from '../../platform/mail/letters.ts';
+import { signInLetter } from '../../platform/mail/letters.ts';
 import type { MailQueue } from '../../platform/mail/mail-queue.ts';
 import {
   addStrictHeaders,
@@ -188,7 +189,7 @@ function addEmailRoute(scope: FastifyInstance, shared: AuthScope): void {
     }
     const fields = fieldsOf(request, ['email', 'return']);
     const returnPath = validateReturnPath(fields.return);
-    const email = parseAddress(textField(fields, 'email'));
+    const email = parseEmailAddress(textField(fields, 'email'));
     if (email === undefined) recordRefused('no_address');
     else if (toOne.takeFrom(email) > 0) recordRefused('mails_to_one');
     else sendLink(mail, { email, returnPath }, shared);
