@@ -14,6 +14,7 @@ import { parseEmail } from '../identity/people-index.ts';
 import { canonicalEmail } from '../platform/email-address.ts';
 import type { Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
+import { recordMailProblem } from '../platform/mail-problems.ts';
 import type { RecipientTokens, VerificationMails } from './destinations-port.ts';
 
 /** Maximum recipients of one destination: a team. A mailing list is one address. */
@@ -174,6 +175,7 @@ export function mailInvitation(
     address,
     token,
     isCurrent,
+    onProblem: (text) => recordMailProblem(host, { project, subject: `recipients/${id}`, text }),
     async onBounced(reason) {
       await host.submit({
         project,

@@ -93,6 +93,8 @@ async function listInvitations(
     (page) => api.call(method.listInvitations, { ...request, ...page }),
     (answer) => answer.invitations,
   );
+  // Rare, and long.
+  const hasProblems = invitations.some(({ mailProblem }) => mailProblem !== '');
   const rows = invitations.map((each) => [
     each.acceptedBy === '' || each.emailProven ? each.email : addressText('', each.email),
     enumText(Role, each.role),
@@ -101,6 +103,7 @@ async function listInvitations(
     moment(each.expiresUnix),
     each.acceptedBy === '' ? '-' : displayedName(each.acceptedByDisplayName, each.acceptedBy),
     shortName(each.name),
+    ...(hasProblems ? [each.mailProblem] : []),
   ]);
   const columns = [
     long('email'),
@@ -110,6 +113,7 @@ async function listInvitations(
     'expires',
     minor('accepted by'),
     minor('invitation'),
+    ...(hasProblems ? [long('mail')] : []),
   ];
   return printMessage(context, ListInvitationsResponseSchema, { invitations }, () =>
     listing(context.screen, columns, rows, 'No invitations'),

@@ -13,6 +13,7 @@ import { ulid } from '../../../streams/platform/random.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { AddressLimits } from '../../platform/http/anonymous-limits.ts';
 import { signInLetter } from '../../platform/mail/letters.ts';
+import { mailProblem } from '../../platform/mail/mail-problem.ts';
 import type { MailQueue } from '../../platform/mail/mail-queue.ts';
 import {
   addStrictHeaders,
@@ -206,11 +207,21 @@ function sendLink(
   shared: AuthScope,
 ): void {
   const { people, origin, clock, random } = shared;
+  let worksUntilMs = Number.POSITIVE_INFINITY;
+  let person = '';
   mail.add({
     kind: 'sign-in',
+    worksUntilMs: () => worksUntilMs,
+    async onOutcome(outcome) {
+      // A person requests another link; a stop is no problem of the address.
+      if (person === '' || outcome.kind === 'dropped') return;
+      await people.recordMailProblem(person, mailProblem(outcome));
+    },
     async make() {
       const link = await people.linkByEmail(to);
       if (!link) return undefined;
+      worksUntilMs = link.expiresMs;
+      person = link.person;
       const nowMs = clock.now();
       const page = withReturn('/auth/link', returnPath);
       const { token, expiresMs } = link;
