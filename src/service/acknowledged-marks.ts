@@ -73,9 +73,13 @@ export function marksPart(options: {
     }
     const text = `${JSON.stringify(Object.fromEntries(entries))}\n`;
     if (text === written) return;
-    // Not synced: after a power loss an older file, or none, is right as well.
-    writeFileSync(path, text, { mode: 0o600 });
-    written = text;
+    try {
+      // Not synced: after a power loss an older file, or none, is right as well.
+      writeFileSync(path, text, { mode: 0o600 });
+      written = text;
+    } catch {
+      // A full or failed disk, which the streams report. An older mark is right as well.
+    }
   };
   return {
     name: 'marks',

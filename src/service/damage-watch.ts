@@ -144,7 +144,12 @@ export function watchDamage(
   health.watch({ kind: 'data files' }, () => damageHealth([...known.values()], lastRead, lost));
   const check = async (files: readonly DataFile[], signal: AbortSignal): Promise<void> => {
     if (files.length === 0) return;
-    take(await checkFiles({ folder: settings.data, files, masterKey: undefined, signal }));
+    try {
+      take(await checkFiles({ folder: settings.data, files, masterKey: undefined, signal }));
+    } catch (error) {
+      // A file that is being replaced, or no memory for a thread: the service works without it.
+      if (!signal.aborted) log.warn({ err: error, part: 'data check' }, 'Files were not checked');
+    }
   };
   return {
     record(error) {

@@ -4,7 +4,9 @@
  */
 import { cpSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import t, { type Test } from 'tap';
+import type { Damage, FileCheck } from '../../../sqlite/platform/file-check.ts';
 import { openOnceStore } from '../../../sqlite/platform/once-store.ts';
 import { openSecretStore } from '../../../sqlite/platform/secrets/local-secrets.ts';
 import { DATA_FILES } from '../../../src/admin/check/data-files.ts';
@@ -15,7 +17,7 @@ import { saveRule, writeReadings } from '../../e2e/fault-injection.ts';
 import { type Flip, flipBit, flipEveryPage, flipTable } from '../../support/bit-flips.ts';
 import { fleetRows } from '../../support/fleet.ts';
 import { DAY, openStore, replay, START } from '../../support/history-from-log.ts';
-import { dataFolder, startProgram } from '../../support/program.ts';
+import { dataFolder, runInProcess, startProgram, until } from '../../support/program.ts';
 import { startService } from '../../support/service-in-process.ts';
 import { tries } from '../../support/tries.ts';
 
@@ -150,3 +152,66 @@ function copyOf(t: Test, folder: string): string {
   cpSync(folder, copy, { recursive: true, filter: (path) => !path.endsWith('.sock') });
   return copy;
 }
+
+/** Changes a stored value as a flipped bit would: its checksum stays. */
+function damage(folder: string, file: string, sql: string): void {
+  const database = new Database(join(folder, file));
+  database.exec(sql);
+  database.close();
+}
+
+t.test('damage while the service runs fails the reads that meet it, and no others', async (t) => {
+  const folder = join(dataFolder(t), 'data');
+  const program = await startService(t, folder, { SVC_METRICS_ON_API: 'on' });
+  await saveRule(program, []);
+  await writeReadings(program, vms, 12);
+  const list = (method: string, of = program) =>
+    of.call(`monitoring.v1.AlertService/${method}`, {
+      projectName: program.demo.projectName,
+      pageSize: 10,
+    });
+  await until('an incident', async () => {
+    const { body } = await list('ListIncidents');
+    return (body.incidents as unknown[]).length > 0 ? true : undefined;
+  });
+  damage(
+    folder,
+    'control.db',
+    `UPDATE records SET body = replace(body, '"rule"', '"rulf"')
+      WHERE kind = 'incident' AND project = 'demo'`,
+  );
+  const failed = await list('ListIncidents');
+  t.equal(failed.status, 500);
+  t.match(JSON.stringify(failed.body), /data that this request needs is damaged/);
+  t.notMatch(JSON.stringify(failed.body), /control\.db/, 'the place is for the operator');
+  t.equal((await list('ListAlertRules')).status, 200, 'other reads work');
+  await writeReadings(program, ['vm-other'], 1);
+  const headers = { authorization: `Bearer ${program.demo.apiKey}` };
+  const metrics = await (await fetch(`${program.demo.baseUrl}/metrics`, { headers })).text();
+  t.match(metrics, /svc_damaged_reads_total [1-9]/);
+  t.equal((await program.get('/readyz')).status, 200);
+  t.match((await program.get('/readyz')).text, /degraded/);
+  const { code, stdout } = await runInProcess(['audit', 'verify', '--data', folder, '--json']);
+  t.equal(code, 1);
+  const [found] = JSON.parse(stdout).files.flatMap((file: FileCheck) => file.damage) as Damage[];
+  t.match(found, { file: 'control.db', table: 'records', row: /^demo incident / });
+  await program.stop();
+  const again = await startService(t, folder);
+  t.equal((await list('ListIncidents', again)).status, 500, 'a restart does not hide it');
+  await again.stop();
+});
+
+t.test('a damaged batch of the sample log is a gap, and the rest is evaluated', async (t) => {
+  const folder = await installation(t);
+  damage(
+    folder,
+    'samples.db',
+    `UPDATE stream_message SET data = CAST(substr(data, 1, 20) || x'00' || substr(data, 22) AS BLOB)
+      WHERE position = (SELECT max(position) FROM stream_message WHERE length(data) > 100)`,
+  );
+  const program = await startService(t, folder);
+  await saveRule(program, []);
+  await writeReadings(program, vms, 2);
+  t.match((await program.get('/readyz')).text, /degraded/);
+  await program.stop();
+});
