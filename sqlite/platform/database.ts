@@ -83,6 +83,8 @@ export function migrate(
   area = 'main',
 ): void {
   assertNumbered(migrations, area);
+  // Also for a connection opened elsewhere.
+  addChecksumFunction(database);
   database.exec(
     `CREATE TABLE IF NOT EXISTS schema_migrations (
        area TEXT NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (area, id)) STRICT, WITHOUT ROWID`,

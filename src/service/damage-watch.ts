@@ -44,14 +44,15 @@ export interface StartCheck {
 /**
  * Checks the small files of the folder before they are opened. Throws `DataFolderUnusable` if the
  * structure of one is damaged from which the service decides: a read could miss rows.
+ * @param isShared true: the truth is on NATS, and a power loss may take files here back
  */
-export function checkAtStart(folder: string): StartCheck {
+export function checkAtStart(folder: string, isShared: boolean): StartCheck {
   const checks: FileCheck[] = [];
   const left: DataFile[] = [];
   for (const file of DATA_FILES) {
     const path = join(folder, file);
     if (!existsSync(path)) continue;
-    if (SYNCED_FILES.includes(file)) assertWholeLog(folder, file);
+    if (!isShared && SYNCED_FILES.includes(file)) assertWholeLog(folder, file);
     if (statSync(path).size > START_BYTES_MAX) left.push(file);
     else {
       const check = checkUnlessOlder(folder, file);
@@ -163,6 +164,8 @@ export function watchDamage(
         for (let files = start.left; !signal.aborted; files = DATA_FILES) {
           await check(files, signal);
           await pause(clock, CHECK_MS, signal);
+          // A read that still meets damage reports it again.
+          lastRead = undefined;
         }
       },
     },

@@ -92,7 +92,7 @@ export async function openStorage(parts: StorageParts): Promise<OpenStorage> {
   closers.add('folder lock', () => lock.release());
   assertNoUnfinishedRestore(folder);
   // First: what follows opens the files, after which SQLite has dropped what it cannot read.
-  const startCheck = checkAtStart(folder);
+  const startCheck = checkAtStart(folder, isShared(parts));
   await assertStartable(settings, random);
   const path = join(folder, 'control.db');
   const damaged: DamagedSamples[] = [];
