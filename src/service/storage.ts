@@ -25,8 +25,8 @@ import { type FolderLock, lockFolder } from '../../sqlite/platform/lock-file.ts'
 import { openOnceStore } from '../../sqlite/platform/once-store.ts';
 import type { DamagedRow } from '../../sqlite/platform/row-checksum.ts';
 import { openSecretStore } from '../../sqlite/platform/secrets/local-secrets.ts';
-import { keyIdOf } from '../../sqlite/platform/secrets/seal.ts';
 import { assertSharedKey, sealedSpec } from '../../sqlite/platform/secrets/sealed-stream.ts';
+import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import { openSharedSecrets } from '../../sqlite/platform/secrets/shared-secrets.ts';
 import { HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
 import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
@@ -44,8 +44,14 @@ import type { Stream } from '../../streams/platform/stream.ts';
 import { assertNoUnfinishedRestore } from '../admin/backup/restore.ts';
 import type { Closers } from '../platform/closers.ts';
 import { DataFolderUnusable, toDataFolderFault } from '../platform/data-folder.ts';
+import {
+  createDerivedKeys,
+  type DerivedKeys,
+  keepEarlierKey,
+  UNSUBSCRIBE_PURPOSE,
+} from '../platform/derived-keys.ts';
 import type { Log } from '../platform/log.ts';
-import { deriveKey, findMasterKey, loadMasterKey } from '../platform/master-key.ts';
+import { findMasterKey, loadMasterKey, replaceMasterKey } from '../platform/master-key.ts';
 import type { RoomBase, Storage } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { programVersion } from '../platform/version.ts';
@@ -100,7 +106,7 @@ export async function openStorage(parts: StorageParts): Promise<OpenStorage> {
   const { stream, copies } = await openComparedStream(parts, path, (found) => onDamaged(found));
   const member = await openMembership(parts, stream, lock);
   closers.add('membership', () => member.leave());
-  const { secrets, deriveOwn, keyId } = await using(join(folder, SECRETS_FILE), () =>
+  const { secrets, keys } = await using(join(folder, SECRETS_FILE), () =>
     openSecrets(parts, stream),
   );
   closers.add('secrets', () => secrets.close());
@@ -121,9 +127,10 @@ export async function openStorage(parts: StorageParts): Promise<OpenStorage> {
   const lost = isShared(parts) ? [] : await lostEnds(folder, stream, MARKED_STREAMS);
   assertUsableEnds(folder, lost, history);
   await parts.wait.over();
-  const opened = { stream, store, secrets, keyId, history, onceStore, controlPath: path };
+  const opened = { stream, store, secrets, history, onceStore, controlPath: path };
+  const masterKey = { keyId: secrets.keyId, changeMasterKey: masterKeyChanges(secrets, keys) };
   const asMember = { member, ownership: member, ...(copies && { copies }) };
-  return { ...opened, ...asMember, deriveKey: deriveOwn, startCheck, lost };
+  return { ...opened, ...asMember, ...masterKey, deriveKey: keys.derive, startCheck, lost };
 }
 
 /**
@@ -255,6 +262,12 @@ async function openSecrets(parts: StorageParts, stream: Stream) {
   const key = keyFile(settings);
   const path = key.storePath;
   const masterKey = loadMasterKey({ ...key, random, log });
+  const keys = createDerivedKeys(masterKey);
+  const keep = (next: Uint8Array): boolean => {
+    if (!replaceMasterKey(key.file, next)) return false;
+    keys.replace(next);
+    return true;
+  };
   const onFault = (error: unknown): void =>
     log.error(
       { err: error, part: 'secrets' },
@@ -268,11 +281,22 @@ async function openSecrets(parts: StorageParts, stream: Stream) {
         stream,
         clock,
         onFault,
+        keep,
         where: placeOf(settings),
       })
-    : openSecretStore({ path, masterKey, random, later: { clock, onFault } });
-  const deriveOwn = (purpose: string) => deriveKey(masterKey, purpose);
-  return { secrets, deriveOwn, keyId: keyIdOf(masterKey) };
+    : openSecretStore({ path, masterKey, random, later: { clock, onFault }, keep });
+  return { secrets, keys };
+}
+
+/** A change of the master key, before which the keys that must outlive it are stored. */
+function masterKeyChanges(secrets: SecretStore, keys: DerivedKeys): Storage['changeMasterKey'] {
+  return async (request) => {
+    if (request.next !== undefined) {
+      const key = Uint8Array.from(keys.derive(UNSUBSCRIBE_PURPOSE));
+      await keepEarlierKey(secrets, UNSUBSCRIBE_PURPOSE, key);
+    }
+    return secrets.changeKey(request);
+  };
 }
 
 /** Location of the master key, and of what is sealed under it. */
