@@ -60,7 +60,7 @@ t.test('a sound file has no damage, and older rows are counted as unproven', (t)
   t.end();
 });
 
-t.test('DUR-30: each changed column of a row is found, with the row', (t) => {
+t.test('DUR-29: each changed column of a row is found, with the row', (t) => {
   for (const set of ["text = 'x'", 'size = size + 1', "data = x'00'", 'data = NULL', 'id = 99']) {
     const path = notes(t);
     change(path, `UPDATE note SET ${set} WHERE id = 7`);
@@ -71,7 +71,7 @@ t.test('DUR-30: each changed column of a row is found, with the row', (t) => {
   t.end();
 });
 
-t.test('DUR-30: an index that lacks an entry, and a changed definition are found', (t) => {
+t.test('DUR-29: an index that lacks an entry, and a changed definition are found', (t) => {
   const path = notes(t);
   change(
     path,
@@ -102,7 +102,7 @@ function killed(t: Test): string {
   return copy;
 }
 
-t.test('DUR-30: a flipped bit in each part of a log is found before SQLite drops the rest', (t) => {
+t.test('DUR-29: a flipped bit in each part of a log is found before SQLite drops the rest', (t) => {
   const path = killed(t);
   const whole = readFileSync(`${path}-wal`);
   t.same(scanLog(path).lost, 0);

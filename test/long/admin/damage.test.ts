@@ -65,7 +65,7 @@ async function fill(folder: string): Promise<void> {
 }
 
 t.test(
-  'DUR-30: a flipped bit in any page of any database is found, or changes no answer',
+  'DUR-29: a flipped bit in any page of any database is found, or changes no answer',
   async (t) => {
     const folder = await installation(t);
     await fill(folder);
@@ -125,7 +125,7 @@ t.test(
   },
 );
 
-t.test('DUR-30: a write-ahead log that was cut refuses the start', async (t) => {
+t.test('DUR-29: a write-ahead log that was cut refuses the start', async (t) => {
   const sound = await killedInstallation(t);
   for (const bytes of [0, 32 + 4_120, 32 + 3 * 4_120 + 100]) {
     const folder = copyOf(t, sound);
@@ -135,7 +135,7 @@ t.test('DUR-30: a write-ahead log that was cut refuses the start', async (t) => 
 });
 
 t.test(
-  'DUR-30: an older copy of a database in place of the newer one refuses the start',
+  'DUR-29: an older copy of a database in place of the newer one refuses the start',
   async (t) => {
     const folder = await installation(t);
     const older = copyOf(t, folder);
@@ -167,7 +167,7 @@ function damage(folder: string, file: string, sql: string): void {
 }
 
 t.test(
-  'DUR-30: damage while the service runs fails the reads that meet it, and no others',
+  'DUR-29: damage while the service runs fails the reads that meet it, and no others',
   async (t) => {
     const folder = join(dataFolder(t), 'data');
     const program = await startService(t, folder, { SVC_METRICS_ON_API: 'on' });
@@ -211,7 +211,7 @@ t.test(
 );
 
 t.test(
-  'DUR-30: a damaged batch of the sample log is a gap, and the rest is evaluated',
+  'DUR-29: a damaged batch of the sample log is a gap, and the rest is evaluated',
   async (t) => {
     const folder = await installation(t);
     damage(
