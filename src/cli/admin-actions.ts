@@ -29,8 +29,10 @@ import {
 import { RESTORED_PATH } from '../admin/restored-routes.ts';
 import { SNAPSHOT_PATH } from '../admin/snapshot-routes.ts';
 import { ListTransitionsResponseSchema } from '../gen/svc/audit/v1/audit_pb.ts';
-import type { Input, Option, Positional } from './client/arguments.ts';
-import { localTime, NOT_OBSERVED, table } from './client/output.ts';
+import type { Action } from './client/action.ts';
+import type { Input } from './client/arguments.ts';
+import { table } from './client/output.ts';
+import { localTime, NOT_OBSERVED } from './client/texts.ts';
 import { transitionTable } from './transition-table.ts';
 
 const project = { name: 'PROJECT' } as const;
@@ -92,12 +94,9 @@ function limitTable({ limits, used, unevaluated }: LimitReport): string {
 }
 
 /** One action of the operator. */
-export interface AdminAction {
+export interface AdminAction extends Pick<Action, 'summary' | 'positionals' | 'options'> {
   /** Words on the command line: `project create`. */
   readonly name: string;
-  readonly summary: string;
-  readonly positionals?: readonly Positional[];
-  readonly options?: readonly Option[];
   /** True if it changes something and is therefore sent with a request id. */
   readonly isChange?: boolean;
   /** For actions that create a secret. */
