@@ -142,6 +142,7 @@ t.test('HOOK-17: the rules of the guard apply before the proxy is asked', async 
   t.match(await send('http://public.example/'), { ...refused, error: /begin with https/ });
   t.same(await send('https://inside.example/'), notReached, 'a private address that we know');
   t.same(await send('https://denied.example/'), notReached, 'a denied address that we know');
+  t.same(await send('https://a.localhost./'), notReached, 'loopback wherever it is resolved');
   t.same(proxy.requested, [], 'the proxy has seen none of them');
   t.match(logged.join(), /inside\.example resolves to 10\.1\.2\.3.*SVC_WEBHOOK_DENY/s);
   proxy.answer(503);
