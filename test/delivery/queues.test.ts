@@ -313,7 +313,7 @@ t.test('destinations that failed use only a share of the slots', async (t) => {
     t.ok(third.length > 0 && third.length <= share, 'the others have their turn');
     queues.keepProjects((project) => project === 'healthy');
     for (let i = 0; i < count; i++) addTo(`crowd ${i}`, 'crowd');
-    t.ok(startAll().length > 0, 'what another member handles counts no more');
+    t.ok(startAll().length > 0, 'attempts of another member do not count');
   }
 });
 
