@@ -200,10 +200,11 @@ export const settingsTable = {
   }),
   webhookProxy: optional('SVC_WEBHOOK_PROXY', webProxy, {
     secret: true,
+    loginGoesTo: 'SVC_WEBHOOK_PROXY_PASSWORD_FILE',
     help: 'Proxy through which all webhooks and chats are sent, by CONNECT. TLS to the receiver passes through it. The proxy resolves the names of receivers, so it has to refuse private addresses itself.',
   }),
   webhookProxyPasswordFile: optional('SVC_WEBHOOK_PROXY_PASSWORD_FILE', path, {
-    help: 'File with the password of the user in SVC_WEBHOOK_PROXY. It is read again for each connection.',
+    help: 'File with the password of the user in SVC_WEBHOOK_PROXY, as it is, without percent-encoding. It is read again for each connection.',
   }),
   groupWaitSeconds: setting('SVC_GROUP_WAIT_SECONDS', integer(0, 300), '30', {
     unit: 'seconds',
