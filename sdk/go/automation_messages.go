@@ -359,6 +359,14 @@ type Key struct {
 
 	// Name of the person who created it; empty = no person did, or the name is unknown.
 	CreatedByDisplayName string `json:"createdByDisplayName,omitempty"`
+
+	// Uses with the right secret that were refused, and the last of them: its time, accurate to a
+	// minute, and its reason; absent and empty = none.
+	RefusedUses int64 `json:"refusedUses,string,omitempty"`
+
+	LastRefusedUnix *int64 `json:"lastRefusedUnix,string,omitempty"`
+
+	LastRefusedReason string `json:"lastRefusedReason,omitempty"`
 }
 
 // CreateKeyRequest is a message of the API.
@@ -491,6 +499,14 @@ type Credential struct {
 
 	// Name of the person who created it; empty = no person did, or the name is unknown.
 	CreatedByDisplayName string `json:"createdByDisplayName,omitempty"`
+
+	// Uses with the right secret that were refused, and the last of them: its time, accurate to a
+	// minute, and its reason; absent and empty = none.
+	RefusedUses int64 `json:"refusedUses,string,omitempty"`
+
+	LastRefusedUnix *int64 `json:"lastRefusedUnix,string,omitempty"`
+
+	LastRefusedReason string `json:"lastRefusedReason,omitempty"`
 }
 
 // ListCredentialsRequest is a message of the API.

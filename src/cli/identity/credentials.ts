@@ -12,6 +12,7 @@ import { projectName } from '../client/names.ts';
 import { enumText, printMessage } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
 import type { Screen } from '../command.ts';
+import { refusedText } from './keys.ts';
 import { addressText } from './options.ts';
 
 const KINDS = [
@@ -49,6 +50,7 @@ collector and agent keys with "svc admin revoke-key". "svc members list" shows p
 });
 
 function credentialTable(credentials: readonly Credential[], screen: Screen | undefined): string {
+  const hasRefused = credentials.some(({ refusedUses }) => refusedUses > 0n);
   return listing(
     screen,
     [
@@ -62,6 +64,7 @@ function credentialTable(credentials: readonly Credential[], screen: Screen | un
       minor('by'),
       'valid until',
       'last used',
+      ...(hasRefused ? ['refused'] : []),
       minor('credential'),
     ],
     credentials.map((each) => [
@@ -75,6 +78,7 @@ function credentialTable(credentials: readonly Credential[], screen: Screen | un
       each.createdByDisplayName || each.createdBy,
       moment(each.endsUnix, 'revoked'),
       moment(each.lastUsedUnix, 'never'),
+      ...(hasRefused ? [refusedText(each)] : []),
       each.name,
     ]),
     'No keys or CI trusts',

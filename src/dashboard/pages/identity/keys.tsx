@@ -99,9 +99,10 @@ function columnsOf({ actions, owner, isOwnerDisabled }: KeyTableProps): Column<K
       key: 'name',
       title: texts.key,
       width: 'grow',
-      cell: ({ displayName, last4 }) => (
+      cell: ({ displayName, last4, refusedUses, lastRefusedReason }) => (
         <span>
-          {displayName} <code class="weak">…{last4}</code>
+          {displayName} <code class="weak">…{last4}</code>{' '}
+          <Refused count={refusedUses} reason={lastRefusedReason} />
         </span>
       ),
     },
@@ -125,6 +126,13 @@ function columnsOf({ actions, owner, isOwnerDisabled }: KeyTableProps): Column<K
       ? [{ key: 'acts', title: all.actions, align: 'right' as const, cell: actions }]
       : []),
   ];
+}
+
+/** Uses with the right secret that were refused. */
+function Refused(props: { readonly count: string; readonly reason: string }): VNode | null {
+  const { count, reason } = props;
+  if (!(Number(count) > 0)) return null;
+  return <Badge tone="warning" text={texts.refused(count)} title={texts.refusedHelp(reason)} />;
 }
 
 /** Its effective permissions, and those that its owner has lost. */
