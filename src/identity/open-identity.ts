@@ -9,6 +9,7 @@ import { completeClaimIndex } from '../../actors/identity/email-index.ts';
 import { createKeys, type Keys } from '../../actors/identity/keys.ts';
 import { recordLeaksOfPeople } from '../../actors/identity/leaks.ts';
 import { createMembers, type Members } from '../../actors/identity/members.ts';
+import { createOutsideUses } from '../../actors/identity/outside-uses.ts';
 import { createPeople, type People, type PeopleDeps } from '../../actors/identity/people.ts';
 import { RefusedUses } from '../../actors/identity/refused-uses.ts';
 import type { SignInSecrets } from '../../actors/identity/sign-in-secrets.ts';
@@ -19,6 +20,7 @@ import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import { Sleep } from '../../streams/platform/pause.ts';
 import type { AnonymousLimits } from '../platform/http/anonymous-limits.ts';
+import type { Origins } from '../platform/http/service-address.ts';
 import { hashKey, mintKey, mintSecret, parseSecret } from '../platform/keys.ts';
 import type { Log } from '../platform/log.ts';
 import type { RoomBase, Storage } from '../platform/room-base.ts';
@@ -39,14 +41,15 @@ export interface IdentityParts {
   readonly base: RoomBase;
   readonly storage: Pick<Storage, 'member' | 'ownership' | 'secrets' | 'deriveKey'>;
   readonly host: RunningHost;
-  /** Origin for clients, known when the server listens. */
-  readonly origin: () => string;
+  /** Known when the server listens. */
+  readonly address: Origins;
 }
 
 /** `closers` closes it. Throws like `openSignIn` and `openAccessTokens`. */
-export async function openIdentity({ base, storage, host, origin }: IdentityParts) {
+export async function openIdentity({ base, storage, host, address }: IdentityParts) {
   const { settings, clock, random, log, metrics, closers } = base;
   const { member, ownership, secrets, deriveKey } = storage;
+  const { origin, ownOrigin } = address;
   const lastUsed = createLastUsed({ store: secrets.lastUsed, clock, log });
   closers.add('last used', () => lastUsed.close());
   const leadMs = secrets.isShared ? KEY_LEAD_MS : 0;
@@ -56,9 +59,14 @@ export async function openIdentity({ base, storage, host, origin }: IdentityPart
   const ports = { host, clock, random, lastSeen: lastUsed, recentMs, onFault };
   const identities = createIdentities(ports);
   const { people } = identities;
-  const { addRoutes: addSignInRoutes, ...signIn } = openSignIn({ base, people, deriveKey, origin });
+  const { addRoutes: addSignInRoutes, ...signIn } = openSignIn({
+    base,
+    people,
+    deriveKey,
+    address,
+  });
   const { mail } = signIn;
-  const sessions = { people, readCookie: readSessionCookie, origin };
+  const sessions = { people, readCookie: readSessionCookie, origin: ownOrigin };
   const refusedUses = openRefusedUses(base, host);
   const authenticator = createAuthenticator({
     host,
@@ -68,6 +76,7 @@ export async function openIdentity({ base, storage, host, origin }: IdentityPart
     recentMs,
     recordUse: lastUsed.record,
     recordRefused: (key, reason) => refusedUses.add(key, reason),
+    recordOutside: createOutsideUses({ host, clock, onFault }),
     refusal: () => member.refusal(),
   });
   closers.add('authenticator', () => authenticator.close());

@@ -61,7 +61,7 @@ export function keyMethods(
   return {
     async createKey(request, context) {
       const owner = assertMayManage(context, parseOwnerName('parent', request.parent));
-      const { displayName, capabilities, lifetimeSeconds } = request;
+      const { displayName, capabilities, networks, lifetimeSeconds } = request;
       const issued = await keys.create({
         project: owner.project,
         owner,
@@ -69,6 +69,7 @@ export function keyMethods(
         request: requestKeyOf(context, CreateKeyRequestSchema, request),
         displayName,
         capabilities,
+        networks,
         lifetimeMs: lifetimeOf(lifetimeSeconds),
       });
       return issuedMessage(deps, owner, issued);
@@ -210,6 +211,7 @@ function keyMessage(
     state: STATES[state],
     capabilities: [...about.capabilities],
     effectiveCapabilities: isLive ? bounded(about.capabilities, granted) : [],
+    networks: [...(about.networks ?? [])],
     last4: about.lastFour,
     createdBy: about.createdBy,
     createdByDisplayName: personDisplayName(host, about.createdBy),

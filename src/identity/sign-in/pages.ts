@@ -116,10 +116,16 @@ export interface CliRequest {
   readonly challenge: string;
 }
 
-export function cliPage({ port, state, challenge }: CliRequest): Page {
+/** @param request `target`: origin to which the form's redirect leads */
+export function cliPage({
+  port,
+  state,
+  challenge,
+  target,
+}: CliRequest & { readonly target: string }): Page {
   return page({
     title: 'Sign in the command line',
-    formTarget: `http://127.0.0.1:${port}`,
+    formTarget: target,
     body: `<p><code>svc login</code> on this computer (port ${port}) requests to act as you. Continue only if you have just started it.</p>
 <form method="post" action="/auth/cli">
 ${hidden('port', String(port))}${hidden('state', state)}${hidden('challenge', challenge)}<button>Sign in the command line</button>

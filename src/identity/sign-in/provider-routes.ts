@@ -42,7 +42,7 @@ const STATE = /^[\w-]{43}$/;
 const LOGINS_MAX = 4;
 
 export function addProviderRoutes(scope: FastifyInstance, shared: AuthScope): void {
-  const { provider, limited } = shared;
+  const { provider, limited, pageOrigin } = shared;
   const get = { method: 'GET', exposeHeadRoute: false } as const;
   scope.route<{ Querystring: { return?: unknown; again?: unknown } }>({
     ...get,
@@ -53,7 +53,7 @@ export function addProviderRoutes(scope: FastifyInstance, shared: AuthScope): vo
       const isAgain = isSet(request.query.again);
       if (provider) return begin(shared, provider, { request, reply, returnPath, isAgain });
       const path = isAgain ? signInAgainPath(returnPath) : withReturn('/auth/sign-in', returnPath);
-      return reply.redirect(locationOf(shared.origin(), path), 303);
+      return reply.redirect(locationOf(pageOrigin(request.headers.host), path), 303);
     },
   });
   scope.route({
@@ -113,12 +113,13 @@ async function callback(
   { request, reply }: Exchange,
 ): Promise<FastifyReply> {
   const { visitors, origin, people, recordSignedIn } = shared;
+  const page = shared.pageOrigin(request.headers.host);
   // Rejects a request with two cookies before the code is used up.
   const isSignedIn = visitors.personOf(request) !== undefined;
   const begun = await takeLogin(shared, { request, reply });
   if (!begun && isSignedIn) {
     // The back button, or a second tab whose sign-in was finished in this one.
-    return reply.redirect(locationOf(origin(), START_PATH), 303);
+    return reply.redirect(locationOf(page, START_PATH), 303);
   }
   if (!begun) throw new SignInFailed('invalid', 'no sign-in was started in this browser');
   keepReturnPath(request, begun.returnPath);
@@ -126,7 +127,7 @@ async function callback(
   if (identity === undefined) {
     const query = new URLSearchParams({ return: begun.returnPath });
     if (begun.again === 'yes') query.set('again', '1');
-    return reply.redirect(locationOf(origin(), `/auth/login?${query}`), 303);
+    return reply.redirect(locationOf(page, `/auth/login?${query}`), 303);
   }
   if (begun.again === 'yes') assertAgain(shared, identity);
   try {
@@ -141,7 +142,7 @@ async function callback(
     shared.log.warn(fields, 'An account of the identity provider fits no person');
     throw error;
   }
-  return reply.redirect(locationOf(origin(), begun.returnPath), 303);
+  return reply.redirect(locationOf(page, begun.returnPath), 303);
 }
 
 /**
@@ -209,7 +210,7 @@ async function askForLink(
 
 /** Links the account that the page of `askForLink` has named. */
 async function linkAccount(
-  { visitors, accountLinks, people, origin }: AuthScope,
+  { visitors, accountLinks, people, pageOrigin }: AuthScope,
   { request, reply }: Exchange,
 ): Promise<FastifyReply> {
   const fields = fieldsOf(request, ['account', 'return']);
@@ -225,5 +226,5 @@ async function linkAccount(
     );
   }
   await people.linkAccount(session.session, link);
-  return reply.redirect(locationOf(origin(), returnPath), 303);
+  return reply.redirect(locationOf(pageOrigin(request.headers.host), returnPath), 303);
 }

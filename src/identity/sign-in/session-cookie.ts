@@ -8,6 +8,7 @@ import type { People } from '../../../actors/identity/people.ts';
 import type { LiveSession, StartedSession } from '../../../actors/identity/sessions.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
+import { isLocalName } from '../../platform/http/hosts.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { isLoopbackHost } from '../../platform/settings/setting-kinds.ts';
@@ -40,7 +41,7 @@ export function loginCookieNames(header: string | undefined, origin: string): st
 /** true if no one else can read the origin's cookies: https, or loopback. */
 export function keepsCookies(origin: string): boolean {
   const { protocol, hostname } = new URL(origin);
-  return protocol === 'https:' || isLoopbackHost(hostname);
+  return protocol === 'https:' || isLoopbackHost(hostname) || isLocalName(hostname);
 }
 
 /**

@@ -9,7 +9,9 @@ import type { LiveSession, StartedSession } from '../../../actors/identity/sessi
 import type { SignInMethod } from '../../../machines/identity/session.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
+import type { Origins } from '../../platform/http/service-address.ts';
 import type { Log } from '../../platform/log.ts';
+import { isAtPageHost } from './page-host.ts';
 import {
   clearCookie,
   cookieName,
@@ -18,9 +20,8 @@ import {
   setSessionCookie,
 } from './session-cookie.ts';
 
-export interface VisitorsDeps {
+export interface VisitorsDeps extends Origins {
   readonly people: Pick<People, 'sessionOf' | 'endSession' | 'endAllSessions'>;
-  readonly origin: () => string;
   readonly rotateCookie: RotateCookie;
   readonly clock: Clock;
   readonly log: Log;
@@ -37,7 +38,10 @@ export interface Visitors {
    * so call it before a link or a code is used up.
    */
   personOf(request: FastifyRequest): string | undefined;
-  /** Sets the cookie of a new session, and ends the session that the browser had. */
+  /**
+   * Sets the cookie of a new session, unless a program signs in under another name of this machine,
+   * and ends the session that the browser had.
+   */
   begin(request: FastifyRequest, reply: FastifyReply, started: StartedSession): Promise<void>;
   /** Ends the session, or all sessions of the person. */
   end(request: FastifyRequest, reply: FastifyReply, everywhere: boolean): Promise<EndedVisit>;
@@ -78,7 +82,9 @@ export function createVisitors(deps: VisitorsDeps): Visitors {
     },
     personOf: (request) => sessionIn(request)?.person,
     async begin(request, reply, started) {
-      reply.header('set-cookie', setSessionCookie(origin(), started, clock.now()));
+      if (isAtPageHost(deps, request)) {
+        reply.header('set-cookie', setSessionCookie(origin(), started, clock.now()));
+      }
       const before = sessionIn(request);
       if (!before || before.session === started.session) return;
       try {
