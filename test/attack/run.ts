@@ -10,6 +10,7 @@ import { attackByChanges } from './changes.ts';
 import { attackCi } from './ci.ts';
 import { attackCredentials } from './credentials.ts';
 import { attackByFuzzing } from './fuzz.ts';
+import { attackOldSignIns } from './old-sign-ins.ts';
 import { type ClassResult, Tally } from './tally.ts';
 import { startTarget, Undo } from './target.ts';
 import { attackTenancy } from './tenancy.ts';
@@ -22,6 +23,7 @@ type Attack = (arena: Arena, options: RunOptions) => Promise<void>;
 export const ATTACKS = {
   tenancy: attackTenancy,
   credentials: attackCredentials,
+  'old-sign-ins': attackOldSignIns,
   ci: attackCi,
   addresses: attackAddresses,
   abuse: attackByAbuse,
@@ -55,7 +57,7 @@ const PROGRAMS: readonly {
   readonly classes: readonly ClassName[];
   readonly limits: Readonly<Record<string, string>>;
 }[] = [
-  { classes: ['tenancy', 'credentials', 'ci', 'addresses'], limits: WIDE_LIMITS },
+  { classes: ['tenancy', 'credentials', 'old-sign-ins', 'ci', 'addresses'], limits: WIDE_LIMITS },
   { classes: ['abuse'], limits: {} },
   { classes: ['threads'], limits: {} },
   // The number of committed decisions is read there.
