@@ -28,7 +28,7 @@ import { addJwksRoute, openAccessTokens } from './auth/access-tokens.ts';
 import { createAuthenticator } from './auth/authenticator.ts';
 import { createLastUsed } from './auth/last-used.ts';
 import { addLeakedKeysRoute, createLeakReports } from './auth/leaked-keys.ts';
-import { inviteMail } from './invite-mail.ts';
+import { invitationMails } from './invite-mail.ts';
 import { openSignIn } from './open-sign-in.ts';
 import { readSessionCookie } from './sign-in/session-cookie.ts';
 
@@ -92,7 +92,7 @@ export async function openIdentity({ base, storage, host, address }: IdentityPar
     tokens,
     authenticator,
     leaks,
-    ...(mail && { inviteMail: inviteMail({ mail, origin, clock, random }) }),
+    ...(mail && { inviteMail: invitationMails({ mail, origin, clock, random }, host) }),
     async addIdentityRoutes(app: FastifyInstance, anonymousLimits: AnonymousLimits) {
       await addSignInRoutes(app);
       await addLeakedKeysRoute(app, { leaks, anonymousLimits, log, metrics });
