@@ -12,6 +12,7 @@ import { attackCi } from './ci.ts';
 import { attackCredentials } from './credentials.ts';
 import { attackEgress, egressSettings } from './egress.ts';
 import { attackByFuzzing } from './fuzz.ts';
+import { attackOldSignIns } from './old-sign-ins.ts';
 import { type ClassResult, Tally } from './tally.ts';
 import { startTarget, Undo } from './target.ts';
 import { attackTenancy } from './tenancy.ts';
@@ -24,6 +25,7 @@ type Attack = (arena: Arena, options: RunOptions) => Promise<void>;
 export const ATTACKS = {
   tenancy: attackTenancy,
   credentials: attackCredentials,
+  'old-sign-ins': attackOldSignIns,
   ci: attackCi,
   addresses: attackAddresses,
   bound: attackBoundKeys,
@@ -61,7 +63,10 @@ const PROGRAMS: readonly {
   /** Starts what the program needs beside it, and resolves with the settings for that. */
   readonly prepare?: (undo: Undo) => Promise<Readonly<Record<string, string>>>;
 }[] = [
-  { classes: ['tenancy', 'credentials', 'ci', 'addresses', 'bound'], limits: WIDE_LIMITS },
+  {
+    classes: ['tenancy', 'credentials', 'old-sign-ins', 'ci', 'addresses', 'bound'],
+    limits: WIDE_LIMITS,
+  },
   { classes: ['egress'], limits: WIDE_LIMITS, prepare: egressSettings },
   { classes: ['abuse'], limits: {} },
   { classes: ['threads'], limits: {} },

@@ -242,7 +242,7 @@ export const settingsTable = {
   }),
   recentSignInMinutes: setting('SVC_RECENT_SIGN_IN_MINUTES', integer(0, 1440), '15', {
     unit: 'minutes',
-    help: 'Age up to which a sign-in in a browser may make owners, keys, CI trusts and sessions of command lines. An older one has to be repeated first. 0 = any age.',
+    help: 'Age up to which a sign-in in a browser may make invitations, owners, keys, CI trusts and sessions of command lines. An older one has to be repeated first. 0 = any age.',
   }),
   smtpFrom: optional('SVC_SMTP_FROM', sender, {
     defaultInWords: 'svc@ followed by the host of SVC_PUBLIC_URL',
