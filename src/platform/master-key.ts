@@ -4,8 +4,9 @@
  * would lose them silently.
  */
 import { hkdfSync } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { makeFolder } from '../../sqlite/platform/make-folder.ts';
 import { MASTER_KEY_BYTES } from '../../sqlite/platform/secrets/seal.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import { writeFileDurably } from './durable-file.ts';
@@ -66,7 +67,7 @@ export function deriveKey(masterKey: Uint8Array, purpose: string): Uint8Array {
 
 function create(file: string, random: Random): void {
   const bytes = random.bytes(MASTER_KEY_BYTES);
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(file), 0o700);
   const content = `${Buffer.from(bytes).toString('base64')}\n`;
   // Exclusive: if two first starts race, one fails instead of replacing the other's key.
   writeFileDurably({ path: file, content, exclusive: true });
