@@ -2521,28 +2521,30 @@ PermissionDenied,explanation:"The credential belongs to another project, or the 
 response is the same whether or not the resource exists"},MISSING_CAPABILITY:{code:Code.PermissionDenied,explanation:"Th\
 e caller lacks a permission. `capability` names the capability that the credential, or the owner of a new key, lacks; `r\
 ole` names the role that is too low"},IDENTITY_DISABLED:{code:Code.PermissionDenied,explanation:"The identity behind the\
- credential is disabled"},GRANT_REMOVED:{code:Code.PermissionDenied,explanation:"The identity's grant was removed"},HUMAN_OPERATION:{
-code:Code.PermissionDenied,explanation:"Only signed-in people may do this; no credential can"},INSECURE_TRANSPORT:{code:Code.
-PermissionDenied,explanation:"The request arrived over plain http and bypassed the proxy that terminates TLS. Use the ht\
-tps address"},WRONG_HOST:{code:Code.FailedPrecondition,status:421,explanation:"The Host header does not name this servic\
-e (SVC_PUBLIC_URL, SVC_ALLOWED_HOSTS), or it is missing, repeated or malformed (then 400). The request itself may be fin\
-e. Resend it with the right host name"},EXCHANGE_DENIED:{code:Code.PermissionDenied,explanation:"The CI identity is not \
-the approved one, or may not act now. `cause` says why, `claims` lists the differences as JSON, and `correlation` finds \
-the refusal in the audit log"},NOT_FOUND:{code:Code.NotFound,explanation:"The caller's project has no resource with that\
- name"},STALE_VERSION:{code:Code.Aborted,explanation:"The edit is based on an older version; `currentVersion` is the lat\
-est"},IN_PROGRESS:{code:Code.Aborted,explanation:"An earlier change is still being completed, such as ending the tokens \
-of a disabled account. Send the same request again a little later"},LIMIT_EXCEEDED:{code:Code.FailedPrecondition,explanation:"\
-The project, or one owner in it, has reached a limit; `limit` is its value"},INVALID_STATE:{code:Code.FailedPrecondition,
-explanation:"The resource is in a state that does not allow this"},RECIPIENT_NOT_MEMBER:{code:Code.FailedPrecondition,explanation:"\
-Mail is sent only to verified addresses of members; `addresses` lists the others"},TOO_MANY_REQUESTS:{code:Code.ResourceExhausted,
-explanation:"Too many requests. Back off and honour Retry-After"},QUERY_TIMEOUT:{code:Code.DeadlineExceeded,explanation:"\
-The query took longer than 10 seconds. Request less. Never read this as zero"},NOT_READY:{code:Code.Unavailable,explanation:"\
-A part of the service is not responding. The same request can be sent again"},UNKNOWN_PATH:{code:Code.Unimplemented,status:404,
-explanation:"There is nothing at that path, or the service is older than its client and lacks the method"},METHOD_NOT_ALLOWED:{
-code:Code.Unimplemented,status:405,explanation:"The path does not accept this HTTP method; the Allow header lists those \
-it accepts"},UNSUPPORTED_MEDIA_TYPE:{code:Code.InvalidArgument,status:415,explanation:"The path does not accept this Con\
-tent-Type; the message names those it accepts"},INTERNAL:{code:Code.Internal,explanation:"The service failed. Its log ha\
-s the cause, under the request id if the message names one"}};var HTTP_STATUS={[Code.InvalidArgument]:400,[Code.FailedPrecondition]:400,[Code.Unauthenticated]:401,[Code.PermissionDenied]:403,
+ credential is disabled"},GRANT_REMOVED:{code:Code.PermissionDenied,explanation:"The identity's grant was removed"},NETWORK_NOT_ALLOWED:{
+code:Code.PermissionDenied,explanation:"The key is bound to networks, and the request came from an address outside them.\
+ Use the key from there, or create one for the network of this client"},HUMAN_OPERATION:{code:Code.PermissionDenied,explanation:"\
+Only signed-in people may do this; no credential can"},INSECURE_TRANSPORT:{code:Code.PermissionDenied,explanation:"The r\
+equest arrived over plain http and bypassed the proxy that terminates TLS. Use the https address"},WRONG_HOST:{code:Code.
+FailedPrecondition,status:421,explanation:"The Host header does not name this service (SVC_PUBLIC_URL, SVC_ALLOWED_HOSTS\
+), or it is missing, repeated or malformed (then 400). The request itself may be fine. Resend it with the right host nam\
+e"},EXCHANGE_DENIED:{code:Code.PermissionDenied,explanation:"The CI identity is not the approved one, or may not act now\
+. `cause` says why, `claims` lists the differences as JSON, and `correlation` finds the refusal in the audit log"},NOT_FOUND:{
+code:Code.NotFound,explanation:"The caller's project has no resource with that name"},STALE_VERSION:{code:Code.Aborted,explanation:"\
+The edit is based on an older version; `currentVersion` is the latest"},IN_PROGRESS:{code:Code.Aborted,explanation:"An e\
+arlier change is still being completed, such as ending the tokens of a disabled account. Send the same request again a l\
+ittle later"},LIMIT_EXCEEDED:{code:Code.FailedPrecondition,explanation:"The project, or one owner in it, has reached a l\
+imit; `limit` is its value"},INVALID_STATE:{code:Code.FailedPrecondition,explanation:"The resource is in a state that do\
+es not allow this"},RECIPIENT_NOT_MEMBER:{code:Code.FailedPrecondition,explanation:"Mail is sent only to verified addres\
+ses of members; `addresses` lists the others"},TOO_MANY_REQUESTS:{code:Code.ResourceExhausted,explanation:"Too many requ\
+ests. Back off and honour Retry-After"},QUERY_TIMEOUT:{code:Code.DeadlineExceeded,explanation:"The query took longer tha\
+n 10 seconds. Request less. Never read this as zero"},NOT_READY:{code:Code.Unavailable,explanation:"A part of the servic\
+e is not responding. The same request can be sent again"},UNKNOWN_PATH:{code:Code.Unimplemented,status:404,explanation:"\
+There is nothing at that path, or the service is older than its client and lacks the method"},METHOD_NOT_ALLOWED:{code:Code.
+Unimplemented,status:405,explanation:"The path does not accept this HTTP method; the Allow header lists those it accepts"},
+UNSUPPORTED_MEDIA_TYPE:{code:Code.InvalidArgument,status:415,explanation:"The path does not accept this Content-Type; th\
+e message names those it accepts"},INTERNAL:{code:Code.Internal,explanation:"The service failed. Its log has the cause, \
+under the request id if the message names one"}};var HTTP_STATUS={[Code.InvalidArgument]:400,[Code.FailedPrecondition]:400,[Code.Unauthenticated]:401,[Code.PermissionDenied]:403,
 [Code.NotFound]:404,[Code.Aborted]:409,[Code.ResourceExhausted]:429,[Code.Unavailable]:503,[Code.DeadlineExceeded]:504};var EXIT_DENIED=3,EXIT_NOT_FOUND=4,EXIT_UNCERTAIN=5,Fault=class extends Error{exitCode;hint;reason;constructor(message,{
 exitCode=1,hint,reason}={}){super(message),this.reason=reason??"CLIENT",this.name="Fault",this.exitCode=exitCode,this.hint=
 hint}},UsageError=class extends Fault{constructor(message,hint){super(message,{exitCode:2,hint}),this.name="UsageError"}},
@@ -2551,17 +2553,17 @@ EXIT_OF={[Code.Unauthenticated]:EXIT_DENIED,[Code.PermissionDenied]:EXIT_DENIED,
 Sign in with "svc login", or set SVC_API_KEY to a key',CREDENTIAL_EXPIRED:'Sign in again with "svc login", or use a new \
 key',CREDENTIAL_REVOKED:'Sign in again with "svc login", or use the successor of the key',PROJECT_BOUNDARY:'A key works \
 only in its own project. "svc projects list" shows the projects that you are a member of',HUMAN_OPERATION:'Keys cannot d\
-o this. Sign in with "svc login" and run it again',TOO_MANY_REQUESTS:"Try again later, or allow more time with --timeout",
-STALE_VERSION:"Another user changed it in the meantime. Check it, and run the command again",UNKNOWN_PATH:"The service i\
-s older than this command and does not have this method"};function refusalOf(error2,hints={}){if(!(error2 instanceof ConnectError))
-return;let[info]=error2.findDetails(ErrorInfoSchema),reason=info?.reason??snakeCase(Code[error2.code]??"unknown"),metadata={
-...info?.metadata,...retryAfterOf(error2)};return{reason,metadata,message:error2.rawMessage,hint:hints[reason]??hintFrom(
-reason,metadata)??HINTS[reason]??explanationOf(reason),exitCode:EXIT_OF[error2.code]??1}}function hintFrom(reason,{role,
-capability,correlation,metricId,known}){if(reason==="UNKNOWN_METRIC"){let closest=closestName(metricId??"",known?.split(
-", ")??[]);return closest&&`Did you mean ${JSON.stringify(closest)}?`}if(reason==="EXCHANGE_DENIED"&&correlation)return`\
-An owner of the project can look up this refusal: svc audit list --correlation ${correlation}`;if(reason==="MISSING_CAPA\
-BILITY"){if(role)return"An owner of the project can give you another role: svc members role";if(capability)return`A key \
-is limited to the permissions it was created with and those of its owner. Missing here: ${capability}`}}function explanationOf(reason){
+o this. Sign in with "svc login" and run it again',SIGN_IN_TOO_OLD:'Run "svc login", then this command again',TOO_MANY_REQUESTS:"\
+Try again later, or allow more time with --timeout",STALE_VERSION:"Another user changed it in the meantime. Check it, an\
+d run the command again",UNKNOWN_PATH:"The service is older than this command and does not have this method"};function refusalOf(error2,hints={}){
+if(!(error2 instanceof ConnectError))return;let[info]=error2.findDetails(ErrorInfoSchema),reason=info?.reason??snakeCase(
+Code[error2.code]??"unknown"),metadata={...info?.metadata,...retryAfterOf(error2)};return{reason,metadata,message:error2.
+rawMessage,hint:hints[reason]??hintFrom(reason,metadata)??HINTS[reason]??explanationOf(reason),exitCode:EXIT_OF[error2.code]??
+1}}function hintFrom(reason,{role,capability,correlation,metricId,known}){if(reason==="UNKNOWN_METRIC"){let closest=closestName(
+metricId??"",known?.split(", ")??[]);return closest&&`Did you mean ${JSON.stringify(closest)}?`}if(reason==="EXCHANGE_DE\
+NIED"&&correlation)return`An owner of the project can look up this refusal: svc audit list --correlation ${correlation}`;
+if(reason==="MISSING_CAPABILITY"){if(role)return"An owner of the project can give you another role: svc members role";if(capability)
+return`A key is limited to the permissions it was created with and those of its owner. Missing here: ${capability}`}}function explanationOf(reason){
 return Object.entries(errorCatalogue).find(([known])=>known===reason)?.[1].explanation}function retryAfterOf(error2){let retryAfterSeconds=error2.
 metadata.get("retry-after");return retryAfterSeconds===null?{}:{retryAfterSeconds}}function describeFault(error2,{command,
 json:json2,hints,fieldHint}){let refusal=refusalOf(error2,hints),fault=refusal??(error2 instanceof Fault?error2:void 0);
@@ -2608,16 +2610,18 @@ secret||(session={...session,secret},writeSession(path,session))}}}function sess
 cookieName}=${session.secret}`,origin:session.endpoint}}function rotatedSecret(setCookies,name){for(let cookie of setCookies){
 let[pair=""]=cookie.split(";");if(pair.startsWith(`${name}=`)&&pair.length>name.length+1)return pair.slice(name.length+1)}}
 function givenEndpoint({endpoint,environment}){if(endpoint)return parseEndpoint("--endpoint",endpoint);let{SVC_ENDPOINT}=environment;
-return SVC_ENDPOINT?parseEndpoint("SVC_ENDPOINT",SVC_ENDPOINT):void 0}function notKnownWhere(){return new UsageError("Th\
-e address of the service is not set","Set --endpoint or SVC_ENDPOINT, for example https://monitoring.example.com")}function parseEndpoint(what,text2){
-let endpoint;try{endpoint=origin.parse(text2)}catch(error2){throw!(error2 instanceof BadSetting)&&!(error2 instanceof TypeError)?
-error2:new UsageError(`${what} must be ${origin.takes}, not ${JSON.stringify(redactedUrl(text2))}`)}if(isConfidential(new URL(
-endpoint)))return endpoint;throw new UsageError(`${what} uses plain HTTP, so the credential could be read on the network`,
-"Use HTTPS. Plain HTTP is accepted only for this machine")}var HEADER_SAFE=/^[\x21-\x7e]+$/;function checkedKey({SVC_API_KEY:key=""}){
-let isOurs=key.startsWith("svc_");if(HEADER_SAFE.test(key)&&(!isOurs||parseKey(key)))return key;throw new Fault("SVC_API\
-_KEY is not a valid key: its checksum is wrong",{exitCode:EXIT_DENIED,hint:"Check that it was copied completely, without\
- spaces or quotes"})}function notSignedIn(caller){return new Fault("You are not signed in",{exitCode:EXIT_DENIED,hint:caller===
-"person"?'Sign in with "svc login". Keys cannot do this':'Sign in with "svc login", or set SVC_API_KEY to a key'})}var zlib=__toESM(require("node:zlib"),1),import_node_util=require("node:util");function connectErrorFromNodeReason(reason){let code2=Code.Internal,chain=unwrapNodeErrorChain(reason).map(getNodeErrorProps);
+return SVC_ENDPOINT?parseEndpoint("SVC_ENDPOINT",SVC_ENDPOINT):void 0}function programOrigin(address){let url=new URL(address);
+return url.protocol==="http:"&&url.hostname.endsWith(".localhost")&&(url.hostname="127.0.0.1"),url.origin}function notKnownWhere(){
+return new UsageError("The address of the service is not set","Set --endpoint or SVC_ENDPOINT, for example https://monit\
+oring.example.com")}function parseEndpoint(what,text2){let endpoint;try{endpoint=programOrigin(origin.parse(text2))}catch(error2){
+throw!(error2 instanceof BadSetting)&&!(error2 instanceof TypeError)?error2:new UsageError(`${what} must be ${origin.takes}\
+, not ${JSON.stringify(redactedUrl(text2))}`)}if(isConfidential(new URL(endpoint)))return endpoint;throw new UsageError(
+`${what} uses plain HTTP, so the credential could be read on the network`,"Use HTTPS. Plain HTTP is accepted only for th\
+is machine")}var HEADER_SAFE=/^[\x21-\x7e]+$/;function checkedKey({SVC_API_KEY:key=""}){let isOurs=key.startsWith("svc_");
+if(HEADER_SAFE.test(key)&&(!isOurs||parseKey(key)))return key;throw new Fault("SVC_API_KEY is not a valid key: its check\
+sum is wrong",{exitCode:EXIT_DENIED,hint:"Check that it was copied completely, without spaces or quotes"})}function notSignedIn(caller){
+return new Fault("You are not signed in",{exitCode:EXIT_DENIED,hint:caller==="person"?'Sign in with "svc login". Keys ca\
+nnot do this':'Sign in with "svc login", or set SVC_API_KEY to a key'})}var zlib=__toESM(require("node:zlib"),1),import_node_util=require("node:util");function connectErrorFromNodeReason(reason){let code2=Code.Internal,chain=unwrapNodeErrorChain(reason).map(getNodeErrorProps);
 chain.some(p=>p.code=="ERR_STREAM_WRITE_AFTER_END")?code2=Code.Aborted:chain.some(p=>p.code=="ERR_STREAM_DESTROYED"||p.code==
 "ERR_HTTP2_INVALID_STREAM"||p.code=="ECONNRESET")?code2=Code.Aborted:chain.some(p=>p.code=="ETIMEDOUT"||p.code=="ENOTFOU\
 ND"||p.code=="EAI_AGAIN"||p.code=="ECONNREFUSED")&&(code2=Code.Unavailable);let ce=ConnectError.from(reason,code2);return ce!==
@@ -2895,13 +2899,14 @@ runChild:child=>runChild(child,isInteractive)}}async function ask(prompt){let li
 {input:process.stdin,output:process.stderr}),ended=(0,import_node_events.once)(lines,"close").then(()=>"");try{return await Promise.
 race([lines.question(prompt),ended])}finally{lines.close()}}async function openBrowser(url){let command=process.platform===
 "darwin"?"open":"xdg-open",hasDisplay=process.env.DISPLAY??process.env.WAYLAND_DISPLAY;if(command==="xdg-open"&&!hasDisplay)
-return!1;let child=(0,import_node_child_process.spawn)(command,[url],{stdio:"ignore",detached:!0}),started=await Promise.
-race([(0,import_node_events.once)(child,"spawn").then(()=>!0),(0,import_node_events.once)(child,"error").then(()=>!1)]);
-return child.unref(),started}var SIGNAL_BASE=128;async function runChild({command:[file="",...args],environment,onSignal},isInteractive){
-let forget=onSignal(signal=>{signal==="SIGINT"&&isInteractive||child.kill(signal)}),child=(0,import_node_child_process.spawn)(
-file,args,{stdio:"inherit",env:{...environment}});try{let[code2,signal]=await(0,import_node_events.once)(child,"exit");return signal!==
-null?{exitCode:SIGNAL_BASE+import_node_os.constants.signals[signal]}:{exitCode:code2??1}}catch(error2){let{code:code2,message}=error2;
-return{problem:message,missing:code2==="ENOENT"}}finally{forget()}}var sharedOptions=[{name:"endpoint",takes:"URL",help:"Address of the service; default: SVC_ENDPOINT"},{name:"timeout",takes:"\
+return!1;let child=(0,import_node_child_process.spawn)(command,[url],{stdio:"ignore",detached:!0,env:withoutSettings(process.
+env)}),started=await Promise.race([(0,import_node_events.once)(child,"spawn").then(()=>!0),(0,import_node_events.once)(child,
+"error").then(()=>!1)]);return child.unref(),started}function withoutSettings(environment){return Object.fromEntries(Object.
+entries(environment).filter(([name])=>!name.startsWith("SVC_")))}var SIGNAL_BASE=128;async function runChild({command:[file="",
+...args],environment,onSignal},isInteractive){let forget=onSignal(signal=>{signal==="SIGINT"&&isInteractive||child.kill(
+signal)}),child=(0,import_node_child_process.spawn)(file,args,{stdio:"inherit",env:{...environment}});try{let[code2,signal]=await(0,import_node_events.once)(
+child,"exit");return signal!==null?{exitCode:SIGNAL_BASE+import_node_os.constants.signals[signal]}:{exitCode:code2??1}}catch(error2){
+let{code:code2,message}=error2;return{problem:message,missing:code2==="ENOENT"}}finally{forget()}}var sharedOptions=[{name:"endpoint",takes:"URL",help:"Address of the service; default: SVC_ENDPOINT"},{name:"timeout",takes:"\
 DURATION",help:"Maximum wait for one response; default 30s"},{name:"json",help:"Print one JSON document, for programs"}],
 projectOption={name:"project",takes:"PROJECT",help:"Project, by id or name; default: SVC_PROJECT, or the only one you ar\
 e a member of"},requestIdOption={name:"request-id",takes:"UUID",help:"Request id of an earlier attempt without a respons\
@@ -2959,11 +2964,9 @@ map(printable))).join(`
 `}function facts(pairs){let displayed2=pairs.filter(([,value])=>value!==""),width=Math.max(0,...displayed2.map(([name])=>name.
 length));return displayed2.map(([name,value])=>`${name.padEnd(width)}  ${printable(value)}
 `).join("")}function json(value){return`${JSON.stringify(value,null,2)}
-`}function messageJson(schema,message){return toJson(schema,message,{alwaysEmitImplicit:!0})}function printMessage({json:isJson,
-print},schema,message,text2){return print(isJson?json(messageJson(schema,create(schema,message))):text2()),0}function localTime(unixSeconds){
-let seconds=Number(unixSeconds??0);if(seconds===0)return"";let unixMs=seconds*1e3;return Number.isNaN(new Date(unixMs).getTime())?
-"?":withOffset(unixMs)}function enumText(names,value){let name=Object.entries(names).find(([,known])=>known===value)?.[0]??
-"";return value===0?"":name}function fullName(displayName,name){return displayName===""?name:`${displayName} (${name})`}var file_svc_project_v1_project=fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUm\
+`}function messageJson(schema,message){return toJson(schema,message,{alwaysEmitImplicit:!0})}function messageDocument(schema,message){
+return json(messageJson(schema,create(schema,message)))}function printMessage({json:isJson,print},schema,message,text2){
+return print(isJson?messageDocument(schema,message):text2()),0}var file_svc_project_v1_project=fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUm\
 VxdWVzdCKJAQoGUGVyc29uEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEg0KBWVtYWlsGAMgASgJEhYKDnNpZ25faW5fbWV0aG9kGAQgAS\
 gJEhwKFHNlc3Npb25fZXhwaXJlc191bml4GAUgASgDEhYKDnVucHJvdmVuX2VtYWlsGAYgASgJIhcKFUdldFNlcnZpY2VJbmZvUmVxdWVzdCKAAgoLU2Vydm\
 ljZUluZm8SDwoHdmVyc2lvbhgBIAEoCRIhChlzYW1wbGluZ19pbnRlcnZhbF9zZWNvbmRzGAIgASgFEhAKCGhhc19tYWlsGAMgASgIEjgKCmNpX2lzc3Vlcn\
@@ -3377,47 +3380,48 @@ source,derivation,metricId}){let isMemory=derivation.from==="memoryUsed"||metric
 derivation:{from:"gauge",series,perLabels:!1}}}function rate(metricId,unit,series){return{metricId,unit,source:"hypervis\
 or",promqlName:series,limitation:DEVICE,derivation:{from:"rate",series}}}function filesystem(metricId,series,atMost){let derivation={
 from:"gauge",series,perLabels:!0,...atMost!==void 0&&{atMost}};return{metricId,unit:"bytes",source:"guest",promqlName:series,
-limitation:FILESYSTEM,derivation}}var OPERATOR_SYMBOLS={GREATER_THAN:">",GREATER_THAN_OR_EQUAL:">=",LESS_THAN:"<",LESS_THAN_OR_EQUAL:"<=",EQUAL:"=",NOT_EQUAL:"\
+limitation:FILESYSTEM,derivation}}function localTime(unixSeconds){let seconds=Number(unixSeconds??0);if(seconds===0)return"";let unixMs=seconds*1e3;return Number.
+isNaN(new Date(unixMs).getTime())?"?":withOffset(unixMs)}function enumText(names,value){let name=Object.entries(names).find(
+([,known])=>known===value)?.[0]??"";return value===0?"":name}function fullName(displayName,name){return displayName===""?name:`${displayName} (${name})`}function createdText({createdUnix,createdBy,createdByDisplayName}){return`${localTime(createdUnix)} by ${fullName(createdByDisplayName,
+createdBy)}`}var OPERATOR_SYMBOLS={GREATER_THAN:">",GREATER_THAN_OR_EQUAL:">=",LESS_THAN:"<",LESS_THAN_OR_EQUAL:"<=",EQUAL:"=",NOT_EQUAL:"\
 !="};function conditionText(spec){if(!spec)return"";let symbol=OPERATOR_SYMBOLS[enumText(AlertRuleSpec_Operator,spec.operator)]??
 "?",wait=spec.sustainedSeconds>0?` for ${spec.sustainedSeconds} s`:"";return`${spec.metricId} ${symbol} ${thresholdText(
 spec)}${wait}`}function thresholdText({metricId,threshold}){if(threshold===void 0)return"";let unit=metricCatalogue.get(
 metricId)?.unit??"",text2=unit.startsWith("bytes")?exactQuantity(threshold,unit):"";return/[kKMGTP]i?B/.test(text2)?text2:
-String(threshold)}var PAGE_SIZE=500;async function everyItem(ask2,itemsOf){let all=[],pageToken="";do{let answer=await ask2({pageSize:PAGE_SIZE,
-pageToken});all.push(...itemsOf(answer)),pageToken=answer.nextPageToken}while(pageToken!=="");return all}var ITEMS_DEFAULT=50,
+String(threshold)}var PAGE_SIZE=500;async function everyItem(api,method3,request3,field){let all=[],pageToken="";do{let page={pageSize:PAGE_SIZE,
+pageToken},answer=await api.call(method3,{...request3,...page});all.push(...answer[field]),pageToken=nextTokenOf(answer)}while(pageToken!==
+"");return all}function nextTokenOf(answer){return"nextPageToken"in answer?String(answer.nextPageToken):""}var ITEMS_DEFAULT=50,
 pageOptions=[{name:"page-size",takes:"N",help:`At most this many; default ${ITEMS_DEFAULT}`},{name:"page-token",takes:"T\
-OKEN",help:"Token of the next page, from an earlier response"}];var alerts=AlertService.method,iam=AutomationService.method;function displayed(one,command,list){return{one,many:`${one}\
-s`,list:command,find:async(api,projectName2)=>(await list(api,{projectName:projectName2})).map(({name,displayName,detail=""})=>({
-name,labels:[displayName],detail}))}}var KINDS={alertRules:displayed("alert rule","svc alerts list",async(api,request3)=>(await everyItem(
-page=>api.call(alerts.listAlertRules,{...request3,...page}),answer=>answer.rules)).map(({name,spec})=>({name,displayName:spec?.
-displayName??"",detail:conditionText(spec)}))),destinations:displayed("destination","svc destinations list",(api,request3)=>everyItem(
-page=>api.call(alerts.listDestinations,{...request3,...page}),answer=>answer.destinations)),serviceAccounts:displayed("s\
-ervice account","svc service-accounts list",(api,request3)=>everyItem(page=>api.call(iam.listServiceAccounts,{...request3,
-...page}),answer=>answer.serviceAccounts)),ciConnections:displayed("CI trust","svc trusts list",(api,request3)=>everyItem(
-page=>api.call(iam.listCiConnections,{...request3,...page}),answer=>answer.connections)),ciVerifications:displayed("veri\
-fication","svc trusts list --verifications",(api,request3)=>everyItem(page=>api.call(iam.listCiVerifications,{...request3,
-...page}),answer=>answer.verifications)),vms:{one:"VM",many:"VMs",list:"svc monitoring vms",async find(api,projectName2,given){
-let search=given.slice(0,VM_SEARCH_MAX),request3={projectName:projectName2,search,inventoryOnly:!0};return(await everyItem(
-page=>api.call(MonitoringService.method.listVMMonitoring,{...request3,...page}),answer=>answer.vms)).map(({name,displayName})=>({
-name,labels:[displayName]}))}},members:{one:"member",many:"members",list:"svc members list",async find(api,projectName2){
-return(await everyItem(page=>api.call(ProjectService.method.listMembers,{projectName:projectName2,...page}),answer=>answer.
-members)).map(({name,displayName,email,unprovenEmail})=>({name,labels:[email||unprovenEmail,displayName]}))}},invitations:{
+OKEN",help:"Token of the next page, from an earlier response"}];var alerts=AlertService.method,iam=AutomationService.method,project=ProjectService.method;function displayed(one,command,list){
+return{one,many:`${one}s`,list:command,find:async(api,projectName2)=>(await list(api,{projectName:projectName2})).map(({
+name,displayName,detail=""})=>({name,labels:[displayName],detail}))}}var KINDS={alertRules:displayed("alert rule","svc a\
+lerts list",async(api,request3)=>(await everyItem(api,alerts.listAlertRules,request3,"rules")).map(({name,spec})=>({name,
+displayName:spec?.displayName??"",detail:conditionText(spec)}))),destinations:displayed("destination","svc destinations \
+list",(api,request3)=>everyItem(api,alerts.listDestinations,request3,"destinations")),serviceAccounts:displayed("service\
+ account","svc service-accounts list",(api,request3)=>everyItem(api,iam.listServiceAccounts,request3,"serviceAccounts")),
+ciConnections:displayed("CI trust","svc trusts list",(api,request3)=>everyItem(api,iam.listCiConnections,request3,"conne\
+ctions")),ciVerifications:displayed("verification","svc trusts list --verifications",(api,request3)=>everyItem(api,iam.listCiVerifications,
+request3,"verifications")),vms:{one:"VM",many:"VMs",list:"svc monitoring vms",async find(api,projectName2,given){let search=given.
+slice(0,VM_SEARCH_MAX),request3={projectName:projectName2,search,inventoryOnly:!0};return(await everyItem(api,MonitoringService.
+method.listVMMonitoring,request3,"vms")).map(({name,displayName})=>({name,labels:[displayName]}))}},members:{one:"member",
+many:"members",list:"svc members list",async find(api,projectName2){return(await everyItem(api,project.listMembers,{projectName:projectName2},
+"members")).map(({name,displayName,email,unprovenEmail})=>({name,labels:[email||unprovenEmail,displayName]}))}},invitations:{
 one:"open invitation",many:"open invitations",list:"svc members list --invitations",async find(api,projectName2){return(await everyItem(
-page=>api.call(ProjectService.method.listInvitations,{projectName:projectName2,...page}),answer=>answer.invitations)).filter(
-({state})=>state===Invitation_State.PENDING).map(({name,email})=>({name,labels:[email]}))}},maintenanceWindows:{one:"mai\
-ntenance window",many:"maintenance windows",list:"svc maintenance list",async find(api,projectName2){let{listMaintenanceWindows}=MaintenanceService.
-method;return(await everyItem(page=>api.call(listMaintenanceWindows,{projectName:projectName2,...page}),answer=>answer.windows)).
-map(({name,note})=>({name,labels:[note]}))}},incidents:{one:"firing incident",many:"firing incidents",list:"svc incident\
-s list",async find(api,projectName2,given){if(/^inc_\w{4,}$/.test(given)){let{incidents:incidents2}=await api.call(alerts.
-listIncidents,{projectName:projectName2,pageSize:NEWEST});return incidents2.map(({name})=>({name,labels:[]}))}let request3={
-projectName:projectName2,state:Incident_State.FIRING};return(await everyItem(page=>api.call(alerts.listIncidents,{...request3,
-...page}),answer=>answer.incidents)).map(({name,ruleDisplayName,vmName,vmDisplayName,startedUnix})=>{let vm=vmName.slice(
-vmName.lastIndexOf("/")+1),subject=vmDisplayName||vm,full=`${ruleDisplayName} on ${subject}`,detail=`started ${localTime(
+api,project.listInvitations,{projectName:projectName2},"invitations")).filter(({state})=>state===Invitation_State.PENDING).
+map(({name,email})=>({name,labels:[email]}))}},maintenanceWindows:{one:"maintenance window",many:"maintenance windows",list:"\
+svc maintenance list",async find(api,projectName2){let{listMaintenanceWindows}=MaintenanceService.method;return(await everyItem(
+api,listMaintenanceWindows,{projectName:projectName2},"windows")).map(({name,note})=>({name,labels:[note]}))}},incidents:{
+one:"firing incident",many:"firing incidents",list:"svc incidents list",async find(api,projectName2,given){if(/^inc_\w{4,}$/.
+test(given)){let{incidents:incidents2}=await api.call(alerts.listIncidents,{projectName:projectName2,pageSize:NEWEST});return incidents2.
+map(({name})=>({name,labels:[]}))}let request3={projectName:projectName2,state:Incident_State.FIRING};return(await everyItem(
+api,alerts.listIncidents,request3,"incidents")).map(({name,ruleDisplayName,vmName,vmDisplayName,startedUnix})=>{let vm=vmName.
+slice(vmName.lastIndexOf("/")+1),subject=vmDisplayName||vm,full=`${ruleDisplayName} on ${subject}`,detail=`started ${localTime(
 startedUnix)}`;return{name,labels:[full,ruleDisplayName,subject,vm],detail}})}},deliveries:{one:"delivery",many:"deliver\
 ies",list:"svc deliveries list",async find(api,projectName2){let{deliveries}=await api.call(alerts.listDeliveries,{projectName:projectName2,
 pageSize:NEWEST});return deliveries.map(({name})=>({name,labels:[]}))}}},PROJECTS={many:"projects",find:async api=>(await everyItem(
-page=>api.call(ProjectService.method.listProjects,page),answer=>answer.projects)).map(({name,displayName})=>({name,labels:[
-displayName]}))},NEWEST=500,VM_SEARCH_MAX=100;function isNamed(collection){return Object.hasOwn(KINDS,collection)}function candidatesOf(api,project,collection,given){
-return KINDS[collection].find(api,project,given)}function wordsFor(collection){return KINDS[collection]}function meantBy(given,candidates,{
+api,project.listProjects,{},"projects")).map(({name,displayName})=>({name,labels:[displayName]}))},NEWEST=500,VM_SEARCH_MAX=100;
+function isNamed(collection){return Object.hasOwn(KINDS,collection)}function candidatesOf(api,project2,collection,given){
+return KINDS[collection].find(api,project2,given)}function wordsFor(collection){return KINDS[collection]}function meantBy(given,candidates,{
 many}){let byId=candidates.find(({name})=>name===given||name.endsWith(`/${given}`));if(byId)return byId;let lower=given.
 toLowerCase(),exactly=candidates.filter(({labels:labels2})=>labels2.includes(given)),inAnyCase=candidates.filter(({labels:labels2})=>labels2.
 some(label2=>label2.toLowerCase()===lower)),named=exactly.length>0?exactly:inAnyCase,begun=given.length<PREFIX_MIN?[]:candidates.
@@ -3445,18 +3449,20 @@ OWN_ID=new RegExp([/^[a-z]{3}_[0-9A-Za-z]{26,}$/,/^[0-9A-HJKMNP-TV-Z]{26}$/,/^[0
 /^[0-9a-f]{32}$/].map(({source})=>source).join("|"));async function resourceName(context,api,{collection,given,takesUnknown=!1}){
 if(new RegExp(`^projects/[^/]+/${collection}/[^/]+$`).test(given))return given;let isId=ID.test(given);if(given===""||!isId&&
 !isNamed(collection))throw new UsageError(`${JSON.stringify(given)} is neither an id nor projects/<id>/${collection}/<id\
->`);let project=await projectName(context,api),asId=`${project}/${collection}/${given}`;if(!isNamed(collection)||OWN_ID.
-test(given)||given==="-")return asId;let candidates;try{candidates=await candidatesOf(api,project,collection,given)}catch(error2){
+>`);let project2=await projectName(context,api),asId=`${project2}/${collection}/${given}`;if(!isNamed(collection)||OWN_ID.
+test(given)||given==="-")return asId;let candidates;try{candidates=await candidatesOf(api,project2,collection,given)}catch(error2){
 if(isId&&refusalOf(error2)?.exitCode===EXIT_DENIED)return asId;throw error2}let words=wordsFor(collection),meant=meantBy(
 given,candidates,words);if(meant)return meant.name;if(ID_BEGINNING.test(given)||isId&&takesUnknown)return asId;let all=collection===
-"vms"?await candidatesOf(api,project,collection,""):candidates;throw nothingNamed(given,all,words)}function firstNamed(collection){return(context,api)=>resourceName(context,api,{collection,given:context.input.positional(
+"vms"?await candidatesOf(api,project2,collection,""):candidates;throw nothingNamed(given,all,words)}function firstNamed(collection){return(context,api)=>resourceName(context,api,{collection,given:context.input.positional(
 0)})}function newUuid(random){let bytes=Buffer.from(random.bytes(16));bytes[6]=(bytes[6]??0)&15|64,bytes[8]=(bytes[8]??0)&
 63|128;let hex=bytes.toString("hex");return[hex.slice(0,8),hex.slice(8,12),hex.slice(12,16),hex.slice(16,20),hex.slice(20)].
-join("-")}function requestId({input,ports}){return input.text("request-id")??newUuid(ports.random)}var capabilityOption={name:"capability",takes:"CAPABILITY",multiple:!0,help:"monitoring.read or monitoring.write"};var nameOption={name:"name",takes:"TEXT",help:"Display name"},reasonOption={name:"reason",takes:"TEXT",help:"Reason, for\
- the audit trail"};function changeOptions(...own){return{options:[...own,requestIdOption,projectOption]}}var editOptions=[
-nameOption,{...capabilityOption,help:'Complete list of its permissions; "none" for no permissions'}];function change({nameOf,send,show,options=[],...about}){return{...about,...changeOptions(...options),async run(context){
-let api=context.api("person"),request3={name:await nameOf(context,api),requestId:requestId(context)};return show(context,
-await send(api,request3,context))}}}var{method}=AutomationService,VERIFICATION=[{name:"SETUP-ID"}],verificationName=firstNamed("ciVerifications");function claimTable(claims){
+join("-")}function requestId({input,ports}){return input.text("request-id")??newUuid(ports.random)}function reportRequest({report},what,id){report(`${what} (request ${id})`)}function changeOptions(...own){return{options:[...own,requestIdOption,projectOption]}}function requestOf(_method,fields){
+return fields}function change({nameOf,method:method3,fields,act,show,options=[],...about}){return{...about,...changeOptions(...options),
+async run(context){let api=context.api("person"),request3={name:await nameOf(context,api),requestId:requestId(context)};
+act&&reportRequest(context,`${act} ${request3.name}`,request3.requestId);let whole=requestOf(method3,{...fields?.(context),
+...request3});return show(context,await api.call(method3,whole))}}}function reasonOf2({input}){return{reason:input.text("reason")??""}}var capabilityOption={name:"capability",takes:"CAPABILITY",multiple:!0,help:"monitoring.read or monitoring.write"};var nameOption={name:"name",takes:"TEXT",help:"Display name"},reasonOption={name:"reason",takes:"TEXT",help:"Reason, for\
+ the audit trail"},editOptions=[nameOption,{...capabilityOption,help:'Complete list of its permissions; "none" for no pe\
+rmissions'}];var{method}=AutomationService,VERIFICATION=[{name:"SETUP-ID"}],verificationName=firstNamed("ciVerifications");function claimTable(claims){
 return table(["claim","value","bound"],claims.map(({claim,value,bound})=>[claim,claimText(value),bound?"yes":"no"]),"Not\
 hing observed yet")}function claimText(value){return value===""?"(empty)":value??"(absent)"}function refusedText({lastRefusal}){
 if(!lastRefusal)return"";let{code:code2,claims,refusedUnix}=lastRefusal,about=claims.length>0?` (${claims.join(", ")})`:
@@ -3464,10 +3470,10 @@ if(!lastRefusal)return"";let{code:code2,claims,refusedUnix}=lastRefusal,about=cl
 ication",verification.name],["name",verification.displayName],["state",enumText(CiVerification_State,verification.state)],
 ["account",fullName(verification.serviceAccountDisplayName,verification.serviceAccountName)],["requested",verification.capabilities.
 join(" ")],["platform",`${verification.issuer} (${verification.issuerUrl})`],["audience",verification.audience],["starte\
-d",`${localTime(verification.createdUnix)} by ${fullName(verification.createdByDisplayName,verification.createdBy)}`],["\
-observed",localTime(verification.observedUnix)||"not yet"],["refused",refusedText(verification)],["wrong codes",verification.
-wrongCodes===0?"":String(verification.wrongCodes)],["expires",localTime(verification.expiresUnix)],["digest",verification.
-claimsDigest],["trust",verification.connectionName],...verification.warnings.map(warning=>["WARNING",warning])])}
+d",createdText(verification)],["observed",localTime(verification.observedUnix)||"not yet"],["refused",refusedText(verification)],
+["wrong codes",verification.wrongCodes===0?"":String(verification.wrongCodes)],["expires",localTime(verification.expiresUnix)],
+["digest",verification.claimsDigest],["trust",verification.connectionName],...verification.warnings.map(warning=>["WARNI\
+NG",warning])])}
 ${claimTable(verification.claims)}`}function printVerification(context,verification){return printMessage(context,CiVerificationSchema,
 verification,()=>verificationText(verification))}var approveAction={name:"approve",summary:"Trust the observed workflow, with the chosen permissions",positionals:VERIFICATION,
 ...changeOptions({...capabilityOption,help:"Only these permissions; default: those requested at the start"},nameOption,{
@@ -3477,9 +3483,9 @@ by "svc trusts review".`,async run(context){let{input}=context,api=context.api("
 api),verification=await api.call(method.getCiVerification,{name}),given=input.list("capability").flatMap(text2=>text2.split(
 ",")),capabilities=given.length>0?given:verification.capabilities;await confirm(context,verification,capabilities);let trust=await api.
 call(method.approveCiVerification,{name,capabilities,requestId:requestId(context),displayName:input.text("name")??verification.
-displayName,claimsDigest:input.text("digest")??verification.claimsDigest}),document=()=>json(messageJson(CiConnectionSchema,
-trust));return context.print(context.json?document():variables(trust,api.access.endpoint)),context.report("Now remove th\
-e step and the secret SVC_SETUP_CODE from the workflow. The trust does not need them."),0}};async function confirm({input,
+displayName,claimsDigest:input.text("digest")??verification.claimsDigest}),document=()=>messageDocument(CiConnectionSchema,
+trust);return context.print(context.json?document():variables(trust,api.access.endpoint)),context.report("Now remove the\
+ step and the secret SVC_SETUP_CODE from the workflow. The trust does not need them."),0}};async function confirm({input,
 ports,report},verification,capabilities){let{state}=verification;if(state===CiVerification_State.APPROVED&&input.isOn("r\
 equest-id"))return;if(ports.isInteractive&&!input.isOn("digest")&&report(verificationText(verification)),state!==CiVerification_State.
 OBSERVED)throw new Fault(`Nothing to approve: the verification is ${enumText(CiVerification_State,state)}`);let digest=input.
@@ -3492,8 +3498,7 @@ return`SVC_TRUST=${name}
 SVC_AUDIENCE=${audience}
 SVC_ENDPOINT=${endpoint}
 `}var rejectAction=change({name:"reject",summary:"End a verification without granting trust",positionals:VERIFICATION,options:[
-reasonOption],nameOf:verificationName,send:(api,request3,{input})=>api.call(method.rejectCiVerification,{...request3,reason:input.
-text("reason")??""}),show:printVerification});var import_node_fs3=require("node:fs");function mask({environment,surroundings},secret){environment.GITHUB_ACTIONS==="tr\
+reasonOption],nameOf:verificationName,method:method.rejectCiVerification,fields:reasonOf2,show:printVerification});var import_node_fs3=require("node:fs");function mask({environment,surroundings},secret){environment.GITHUB_ACTIONS==="tr\
 ue"&&surroundings.stderr(`::add-mask::${secret}
 `)}function addToSummary({environment,report},markdown){let path=environment.GITHUB_STEP_SUMMARY;if(path)try{(0,import_node_fs3.appendFileSync)(
 path,markdown)}catch(error2){report(`The step summary could not be written: ${error2.message}`)}}var REQUEST_URL="ACTIONS_ID_TOKEN_REQUEST_URL",REQUEST_TOKEN="ACTIONS_ID_TOKEN_REQUEST_TOKEN",JWT_FORM=/^[\w-]+\.[\w-]+\.[\w-]+$/;
@@ -3559,8 +3564,8 @@ pairingCode=environment.SVC_SETUP_CODE?.trim()??"";if(pairingCode==="")throw new
 tore the pairing code as a secret of that name and pass it to this step. Runs for pull requests from forks do not have a\
 ccess to secrets");mask(context,pairingCode);let api=context.api("nobody"),audience=needed(context,"audience","SVC_AUDIE\
 NCE",VERIFY_HINT),source=assertionSource(context,audience),answer=await withFresh(context,source,assertion=>api.call(method2.
-submitCiVerification,{setupId,pairingCode,assertion}));return context.json?(print(json(messageJson(SubmitCiVerificationResponseSchema,
-answer))),0):(print(`Observed, and waiting for review. Nothing is granted yet.
+submitCiVerification,{setupId,pairingCode,assertion}));return context.json?(print(messageDocument(SubmitCiVerificationResponseSchema,
+answer)),0):(print(`Observed, and waiting for review. Nothing is granted yet.
 
 ${claimTable(answer.claims)}
 `),print(`digest  ${answer.claimsDigest}

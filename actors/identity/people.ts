@@ -11,6 +11,7 @@ import { type Accounts, createAccounts } from './people-accounts.ts';
 import {
   displayedName,
   emailOrNone,
+  memberFactsOf,
   personByEmail,
   personRow,
   startPerson,
@@ -26,6 +27,8 @@ export interface People extends SignIns, Links, Sessions, Accounts {
   recordMailProblem(person: string, problem: string | null): Promise<void>;
   /** Id of the person with a verified address. */
   personByEmail(email: string): string | undefined;
+  /** Name and address by which a person recognises themselves. Throws NOT_FOUND. */
+  nameOf(person: string): string;
   /** Makes a person, or returns the one with that address. Empty `email` = none. */
   ensurePerson(
     by: Actor,
@@ -57,10 +60,17 @@ export function createPeople(deps: PeopleDeps): People {
     recordMailProblem: (person, text) =>
       recordMailProblem(host, { project: SYSTEM_PROJECT, subject: `people/${person}`, text }),
     personByEmail: (email) => personByEmail(host.view(SYSTEM_PROJECT), emailOrNone(email)),
+    nameOf: (person) => nameOf(deps, person),
     ensurePerson: (by, about, request) => ensurePerson(deps, by, about, request),
     setPersonDisabled: (by, person, reason, request) =>
       setDisabled(deps, { by, request }, person, reason),
   };
+}
+
+function nameOf({ host }: PeopleDeps, person: string): string {
+  const system = host.view(SYSTEM_PROJECT);
+  const { displayName, email } = memberFactsOf(system, person, personRow(system, person).context);
+  return email === '' || email === displayName ? displayName : `${displayName} (${email})`;
 }
 
 async function ensurePerson(

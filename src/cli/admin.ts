@@ -30,10 +30,12 @@ import { requestIdOption } from './client/action.ts';
 import { type Option, parseInput } from './client/arguments.ts';
 import { printable, printableLines, UsageError } from './client/faults.ts';
 import { newUuid } from './client/names.ts';
-import { json, localTime, table } from './client/output.ts';
+import { json, table } from './client/output.ts';
 import { processPorts } from './client/ports.ts';
+import { localTime } from './client/texts.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { memberActions } from './member-actions.ts';
+import { rekeyAction } from './rekey-action.ts';
 import { dataOption, requestedSettings } from './service-folder.ts';
 import { streamActions } from './stream-actions.ts';
 
@@ -443,5 +445,6 @@ export const actions: readonly AdminAction[] = [
   ...snapshotActions,
   ...streamActions,
   ...memberActions,
+  rekeyAction,
   ...bounceActions,
 ];

@@ -18,15 +18,17 @@ import {
 } from '../../actors/delivery/sealed-values.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
+import { earlierKeys, UNSUBSCRIBE_PURPOSE } from '../platform/derived-keys.ts';
 import type { Resolve } from '../platform/http/dial.ts';
 import type { Log } from '../platform/log.ts';
 import type { MailQueue } from '../platform/mail/mail-queue.ts';
-import { createMailer, mailSender } from '../platform/mail/mailer.ts';
+import { createMailer, mailSender, smtpUrlOf } from '../platform/mail/mailer.ts';
 import type { RoomBase, Storage } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { countEndedDeliveries } from './ended-deliveries.ts';
 import { createContents, sealedText } from './notify/contents.ts';
 import { AddressGuard } from './notify/http/address-guard.ts';
+import { Nat64 } from './notify/http/nat64.ts';
 import { refuseUrl, renderers } from './notify/kinds.ts';
 import { openNotifier } from './notify/notifier.ts';
 import { formatSecret } from './notify/webhook/signatures.ts';
@@ -53,11 +55,13 @@ export interface DeliveryParts {
  */
 export function openDelivery(parts: DeliveryParts) {
   const { base, storage, host } = parts;
-  const { settings } = base;
+  const { settings, clock } = base;
   const guard = new AddressGuard({
     hosts: settings.webhookAllow ?? [],
+    denied: settings.webhookDeny ?? [],
     http: settings.webhookAllowHttp,
     ports: settings.webhookPorts ?? undefined,
+    nat64: new Nat64({ setting: settings.webhookNat64, clock }),
   });
   const sealed = sealedText(storage.secrets);
   return {
@@ -71,6 +75,7 @@ export function openDelivery(parts: DeliveryParts) {
         mail: api.mail,
         origin: api.origin,
         deriveKey: storage.deriveKey,
+        earlierKeys: () => earlierKeys(storage.secrets, UNSUBSCRIBE_PURPOSE),
         groupWaitMs: settings.groupWaitSeconds * 1000,
       }),
   };
@@ -82,8 +87,11 @@ function notifierOf({ base, publicUrl, resolve }: DeliveryParts, guard: AddressG
     guard,
     clock,
     ...(resolve && { resolve }),
+    ...(settings.webhookProxy !== null && {
+      proxy: { url: settings.webhookProxy, passwordFile: settings.webhookProxyPasswordFile, clock },
+    }),
     mail: {
-      smtpUrl: settings.smtpUrl,
+      smtpUrl: smtpUrlOf(settings),
       from: mailSender(settings),
       name: settings.smtpName,
       publicUrl,
@@ -91,7 +99,7 @@ function notifierOf({ base, publicUrl, resolve }: DeliveryParts, guard: AddressG
       log,
       metrics,
     },
-    onNoAddress: (sentence) => log.warn({ part: 'notifier' }, `Not called: ${sentence}`),
+    onNotCalled: (sentence) => log.warn({ part: 'notifier' }, `Not called: ${sentence}`),
   });
   closers.add('notifier', () => notifier.close());
   return notifier;
@@ -210,9 +218,10 @@ function sealedPart({ base, storage, host }: DeliveryParts, sealed: ListedValues
 /** Empty without a mail server: then notices are only displayed in the project. */
 function ownerNoticeParts({ base, storage, host, publicUrl: origin }: DeliveryParts): Part[] {
   const { clock, closers, log, metrics, settings } = base;
-  if (settings.smtpUrl === null) return [];
+  const smtpUrl = smtpUrlOf(settings);
+  if (smtpUrl === null) return [];
   const mailer = createMailer({
-    url: settings.smtpUrl,
+    url: smtpUrl,
     from: mailSender(settings),
     name: settings.smtpName,
   });
@@ -242,6 +251,8 @@ export interface DestinationParts {
   readonly base: Pick<RoomBase, 'clock' | 'random' | 'log' | 'metrics'>;
   readonly host: Host;
   readonly deriveKey: Storage['deriveKey'];
+  /** Keys of unsubscribe links in mails from before a change of the master key. */
+  readonly earlierKeys: () => readonly Uint8Array[];
   readonly guard: AddressGuard;
   readonly sealed: ListedValues;
   /** See `DestinationsDeps`. */
@@ -274,7 +285,7 @@ export function openDestinations(parts: DestinationParts): {
     makeSecret: (source) => formatSecret(source.bytes(32)),
     ...(mails && { mail: { tokens, mails } }),
   };
-  const codes = createUnsubscribeCodes(parts.deriveKey(UNSUBSCRIBE_PURPOSE));
+  const codes = createUnsubscribeCodes(parts.deriveKey(UNSUBSCRIBE_PURPOSE), parts.earlierKeys);
   const links = createRecipientLinks({ host, tokens });
   const rests = new DestinationRests();
   rests.follow(host);
@@ -285,8 +296,6 @@ export function openDestinations(parts: DestinationParts): {
       addRecipientRoutes(app, { links, codes, origin, clock, log, metrics }),
   };
 }
-
-const UNSUBSCRIBE_PURPOSE = 'unsubscribe links';
 
 /** Makes the link by which a recipient unsubscribes with one click (RFC 8058). */
 export function unsubscribeLinks(

@@ -26,7 +26,8 @@ import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { eventsStream } from '../../streams/platform/commit/events.ts';
-import { CLOCK_REFUSED_MS } from '../../streams/platform/membership/roster.ts';
+import { Fitness } from '../../streams/platform/membership/fitness.ts';
+import { CLOCK_REFUSED_MS, SHARES } from '../../streams/platform/membership/roster.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
 import { openAdminServer } from '../admin/admin-server.ts';
@@ -40,6 +41,7 @@ import { identityRoutes } from '../admin/identity-routes.ts';
 import { memberRoutes } from '../admin/member-routes.ts';
 import { projectLimitRoutes } from '../admin/project-limit-routes.ts';
 import { recordingRoutes } from '../admin/recording-routes.ts';
+import { rekeyRoutes } from '../admin/rekey-routes.ts';
 import { restoredRoutes } from '../admin/restored-routes.ts';
 import { snapshotRoutes } from '../admin/snapshot-routes.ts';
 import { streamRoutes } from '../admin/stream-routes.ts';
@@ -58,6 +60,7 @@ import { createDiskSpace } from '../platform/disk-space.ts';
 import { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import { openProjectBounds, type ProjectBounds } from '../platform/gate/project-gate.ts';
 import {
+  actingFault,
   addHealthGauges,
   createHealth,
   diskCheck,
@@ -76,8 +79,10 @@ import {
 } from '../platform/http/metrics-server.ts';
 import { createReaderCheck, createReadGate } from '../platform/http/read-gate.ts';
 import { createPositions, SEQUENCE_PURPOSE } from '../platform/http/sequence.ts';
-import { openHttpServer, ServiceAddress } from '../platform/http/server.ts';
+import { openHttpServer } from '../platform/http/server.ts';
+import { pageHostOf, ServiceAddress } from '../platform/http/service-address.ts';
 import type { Log } from '../platform/log.ts';
+import { findMasterKey } from '../platform/master-key.ts';
 import { watchMembership } from '../platform/membership-check.ts';
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
 import { countLostWork, type RoomBase, type Storage } from '../platform/room-base.ts';
@@ -91,15 +96,18 @@ import { openIngest } from '../telemetry/open-ingest.ts';
 import { addPromqlRoutes } from '../telemetry/prometheus-api/routes.ts';
 import { openQueries } from '../telemetry/query/open-queries.ts';
 import { openVms } from '../vms/open-vms.ts';
+import { MARKED_STREAMS, marksPart } from './acknowledged-marks.ts';
 import { timersPart, watchClock } from './clock-parts.ts';
 import { startCollecting } from './collecting.ts';
+import { type DamageWatch, watchDamage } from './damage-watch.ts';
 import { prepareDemo } from './demo.ts';
+import { continueKeyChange } from './key-change.ts';
 import { connectOptions, rpcRoutes } from './routes.ts';
 import type { RunningService, ServicePorts } from './running-service.ts';
 import { openSnapshots } from './snapshots.ts';
 import { watchPermissions } from './start-checks.ts';
 import { createStartWait } from './start-wait.ts';
-import { openStorage } from './storage.ts';
+import { keyFile, openStorage } from './storage.ts';
 import { superviseParts } from './supervise-parts.ts';
 
 export interface ServiceOptions {
@@ -115,6 +123,8 @@ export interface ServiceOptions {
 
 /** Interval of the check whether a new member has caught up, ms. */
 const CAUGHT_UP_MS = 100;
+/** Interval between checks of whether this member stands down, ms. */
+const FITNESS_MS = 250;
 /** Interval of the check that the projection still runs, ms. */
 const FAULT_CHECK_MS = 1_000;
 
@@ -149,6 +159,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   const storage = await openStorage({ base, ports, wait });
   if (storage.copies) watchCopies(base, storage.copies);
   watchMembership(base, storage.member);
+  const damage = watchDamage(base, storage.startCheck, storage.lost);
   const admin = await openAdmin(base, storage);
   const changeLimits = openChangeLimits(base);
   const started = await startHost(base, storage, changeLimits);
@@ -156,12 +167,19 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   const exported = withAuditExport({ base, storage, host: started });
   const host = withRevocationBarrier(exported, { clock, member: storage.member });
   const bounds = openProjectBounds({ clock, metrics, host });
-  const address = new ServiceAddress(settings.publicUrl);
-  const rooms = openRooms({ base, storage, bounds, host, address, ports, changeLimits });
-  const api = await openApi({ base, storage, bounds, host, address, rooms, openMetrics });
+  const { identity: installation } = await storage.stream.state(eventsStream().name);
+  const address = new ServiceAddress(settings.publicUrl, pageHostOf(installation));
+  const rooms = openRooms({ base, storage, bounds, host, address, ports, changeLimits, damage });
+  const api = await openApi({ base, storage, bounds, host, address, rooms, openMetrics, damage });
   const { http, identity } = api;
   rooms.start();
-  addAdminRoutes(admin, { base, storage, host, rooms, api });
+  const stopping = new AbortController();
+  const changing = continueKeyChange(base, storage, stopping.signal);
+  closers.add('key change', () => {
+    stopping.abort();
+    return changing;
+  });
+  addAdminRoutes(admin, { base, storage, host, rooms, api, address });
 
   const demo = settings.demo
     ? await prepareDemo({
@@ -173,6 +191,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
         log,
         dataFolder: settings.data,
         baseUrl: http.baseUrl,
+        pageOrigin: address.pageOrigin(),
         isShared: !storage.member.isAlone,
         ...(stopped && { stopped }),
       })
@@ -228,15 +247,18 @@ interface RoomParts {
   readonly address: ServiceAddress;
   readonly ports: ServicePorts;
   readonly changeLimits: ChangeLimits;
+  readonly damage: DamageWatch;
 }
 
 /**
  * The rooms between the streams: VMs, ingest, alerting, delivery, audit. Their parts run from
  * `start` on, and close after the API, whose last requests need them.
  */
-function openRooms({ base, storage, bounds, host, address, ports, changeLimits }: RoomParts) {
+function openRooms(parts: RoomParts) {
+  const { base, storage, bounds, host, address, ports, changeLimits, damage } = parts;
   const { origin } = address;
   const { history, member } = storage;
+  const { settings, clock } = base;
   const lost = countLostWork(base.metrics);
   const projectLimits = new ProjectLimitsReader(host);
   const { parts: vmParts, ...vms } = openVms({ base, storage, host, projectLimits, lost });
@@ -280,6 +302,10 @@ function openRooms({ base, storage, bounds, host, address, ports, changeLimits }
     retentionPart({ base, storage, host, lost }),
     ...(snapshots === undefined ? [] : [snapshots.part]),
     membershipPart({ base, storage, host, origin, evaluator, datacenters }),
+    damage.part,
+    ...(member.isAlone
+      ? [marksPart({ folder: settings.data, stream: storage.stream, names: MARKED_STREAMS, clock })]
+      : []),
   ]);
   return { vms, intake, alerting, delivery, limitUse, snapshots: snapshots?.keeper, start };
 }
@@ -299,8 +325,16 @@ function membershipPart(parts: {
   readonly datacenters: Datacenters;
 }): Part {
   const { host, origin, evaluator, datacenters } = parts;
-  const { clock } = parts.base;
-  const { member, store, history } = parts.storage;
+  const { clock, health } = parts.base;
+  const { member, store, history, keyId } = parts.storage;
+  const fitness = new Fitness(clock, () => actingFault(health.report()));
+  const standing = () => {
+    const barred = unfitShares({ member, store, version: programVersion });
+    const standsDown = fitness.standsDown();
+    return standsDown === undefined
+      ? { unfit: barred, barred }
+      : { unfit: SHARES, barred, standsDown };
+  };
   return {
     name: 'membership',
     async run(signal) {
@@ -310,27 +344,35 @@ function membershipPart(parts: {
         decided: evaluator.throughSequence(),
         floor: sampleFloor({ history, pipeline: evaluator }),
         heard: datacenters.ages(),
-        unfit: unfitShares({ member, store, version: programVersion }),
+        ...standing(),
+        keyId: keyId(),
       }));
       while (!evaluator.isCaughtUp() && !signal.aborted) await pause(clock, CAUGHT_UP_MS, signal);
       if (!signal.aborted) member.begin();
-      await pause(clock, Number.POSITIVE_INFINITY, signal);
+      for (let before = fitness.standsDown(); !signal.aborted; ) {
+        await pause(clock, FITNESS_MS, signal);
+        const now = fitness.standsDown();
+        if (now !== before) member.announce();
+        before = now;
+      }
     },
   };
 }
 
 /** The service also runs without operator commands: some file systems have no sockets. */
 async function openAdmin({ settings, log, clock, closers }: RoomBase, storage: Storage) {
-  const { stream, copies, keyId, history, controlPath, member } = storage;
+  const { stream, copies, keyId, secrets, history, controlPath, member } = storage;
   try {
+    const masterKey = () => findMasterKey(keyFile(settings));
     const embedded = [eventsStream(), samplesSpec, deliveriesSpec];
     const routes = {
-      ...historyRoutes(history),
-      ...auditRoutes({ stream, controlPath, clock }),
+      ...historyRoutes(history, settings.data),
+      ...auditRoutes({ stream, controlPath, clock, folder: settings.data, masterKey }),
       ...backupRoutes({
         folder: settings.data,
         clock,
         keyId,
+        isKeyChanging: secrets.isKeyChanging,
         ...(!member.isAlone && { remote: { stream, specs: backedUpStreams } }),
       }),
       ...streamRoutes({ stream, embedded, ...(copies && { copies }) }),
@@ -354,6 +396,7 @@ function addAdminRoutes(
     readonly host: RunningHost;
     readonly rooms: Rooms;
     readonly api: Awaited<ReturnType<typeof openApi>>;
+    readonly address: ServiceAddress;
   },
 ): void {
   const { host, rooms, api } = parts;
@@ -361,7 +404,9 @@ function addAdminRoutes(
   const { people, members, leaks, lastUsed } = api.identity;
   const { readings, refusedReadings, sources } = rooms.intake;
   const { evaluator } = rooms.alerting;
-  admin?.add(identityRoutes({ host, people, members, leaks, publicUrl: api.http.baseUrl }));
+  admin?.add(
+    identityRoutes({ host, people, members, leaks, publicUrl: parts.address.pageOrigin() }),
+  );
   admin?.add(
     collectorRoutes({
       host,
@@ -377,6 +422,9 @@ function addAdminRoutes(
   admin?.add(transitionRoutes(host));
   admin?.add(restoredRoutes(host));
   admin?.add(bounceRoutes({ host, log, metrics }));
+  const { storage } = parts;
+  const { member } = storage;
+  admin?.add(rekeyRoutes({ host, storage, member, random, keyFile: settings.masterKeyFile }));
   admin?.add(snapshotRoutes(rooms.snapshots));
   admin?.add(projectLimitRoutes({ host, evaluator, limitUse: rooms.limitUse }));
   const projects = () => host.projects();
@@ -403,7 +451,8 @@ async function startHost(
   health.watch({ kind: 'stream' }, streamCheck(stream));
   health.watch({ kind: 'commits' }, hostCheck(host, clock));
   closers.add('host', () => host.stop());
-  if (secrets.isShared) health.watch({ kind: 'secrets' }, secretsCheck(secrets));
+  if (secrets.isShared)
+    health.watch({ kind: 'secrets', neededFor: 'acting' }, secretsCheck(secrets));
   await host.start();
   // A commit is acted on only once the values that it names are here.
   await secrets.caughtUp();
@@ -428,6 +477,7 @@ interface ApiParts {
   readonly address: ServiceAddress;
   readonly rooms: Rooms;
   readonly openMetrics: ReturnType<typeof metricsListener>;
+  readonly damage: DamageWatch;
 }
 
 /** Opens the listener of the service's own metrics, at most once. */
@@ -452,7 +502,7 @@ async function openApi(parts: ApiParts) {
   const { origin } = address;
   const { datacenters } = rooms.vms;
   const { evaluator } = rooms.alerting;
-  const { addIdentityRoutes, ...identity } = await openIdentity({ base, storage, host, origin });
+  const { addIdentityRoutes, ...identity } = await openIdentity({ base, storage, host, address });
   const metricsServer = await parts.openMetrics();
   const exporter = new Exporter({ host, history, controlPath, datacenters, evaluator, clock, log });
   closers.add('exports', () => exporter.close());
@@ -464,9 +514,16 @@ async function openApi(parts: ApiParts) {
   const rpc = {
     ...rpcParts(parts, identity),
     ...delivery,
-    ...openQueries({ base, storage, host, pendingAlerts: alertingRules.pending }),
+    ...openQueries({
+      base,
+      storage,
+      host,
+      pendingAlerts: alertingRules.pending,
+      recordDamage: parts.damage.record,
+    }),
+    recordDamage: parts.damage.record,
   };
-  const dashboard = openDashboard({ base, identity, origin });
+  const dashboard = openDashboard({ base, identity, address });
   const http = await openHttpServer({
     settings,
     log,

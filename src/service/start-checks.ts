@@ -10,12 +10,15 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { assertSealedUnder } from '../../sqlite/platform/secrets/secret-file.ts';
 import type { Random } from '../../streams/platform/random.ts';
-import { readClientSecret } from '../identity/open-sign-in.ts';
+import { readProxyPassword } from '../delivery/notify/http/egress-proxy.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
+import { type Health, type PartHealth, ready } from '../platform/health.ts';
 import { listenOn, loadTls } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
+import { smtpUrlOf } from '../platform/mail/mailer.ts';
 import { findMasterKey } from '../platform/master-key.ts';
 import type { Metrics } from '../platform/metrics.ts';
+import { readSecretFile } from '../platform/settings/secret-file.ts';
 import type { ListenAddress } from '../platform/settings/setting-kinds.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 
@@ -27,11 +30,15 @@ export const SECRETS_FILE = 'secrets.db';
  * what to do.
  */
 export async function assertStartable(settings: Settings, random: Random): Promise<void> {
-  const { tlsCertFile, tlsKeyFile, oidcClientSecretFile } = settings;
+  const { tlsCertFile, tlsKeyFile, oidcClientSecretFile, webhookProxyPasswordFile } = settings;
   if (tlsCertFile !== null && tlsKeyFile !== null) {
     loadTls({ certFile: tlsCertFile, keyFile: tlsKeyFile });
   }
-  if (oidcClientSecretFile !== null) readClientSecret(oidcClientSecretFile);
+  if (oidcClientSecretFile !== null) {
+    readSecretFile('SVC_OIDC_CLIENT_SECRET_FILE', oidcClientSecretFile);
+  }
+  if (webhookProxyPasswordFile !== null) readProxyPassword(webhookProxyPasswordFile);
+  smtpUrlOf(settings);
   assertKeyOpens(settings, random);
   await assertAddressesFree(settings);
 }
@@ -83,6 +90,11 @@ const FILES = {
   natsCredentialsFile: { what: 'nats_credentials', name: 'SVC_NATS_CREDENTIALS_FILE' },
   natsKeyFile: { what: 'nats_key', name: 'SVC_NATS_KEY_FILE' },
   oidcClientSecretFile: { what: 'oidc_client_secret', name: 'SVC_OIDC_CLIENT_SECRET_FILE' },
+  smtpPasswordFile: { what: 'smtp_password', name: 'SVC_SMTP_PASSWORD_FILE' },
+  webhookProxyPasswordFile: {
+    what: 'webhook_proxy_password',
+    name: 'SVC_WEBHOOK_PROXY_PASSWORD_FILE',
+  },
 } as const;
 
 type SecretFile = keyof typeof FILES;
@@ -90,10 +102,12 @@ type SecretFile = keyof typeof FILES;
 export function watchPermissions({
   settings,
   metrics,
+  health,
   log,
 }: {
   readonly settings: Pick<Settings, 'data'> & Partial<Pick<Settings, SecretFile>>;
   readonly metrics: Pick<Metrics, 'gauge'>;
+  readonly health: Pick<Health, 'watch'>;
   readonly log: Log;
 }): void {
   const watched = [{ what: 'data_folder', name: 'SVC_DATA', path: settings.data, mode: '700' }];
@@ -108,6 +122,7 @@ export function watchPermissions({
     const message = `${name} ${path} is open to others of this machine (mode ${open}): run chmod ${mode} on it`;
     log.warn({ path }, message);
   }
+  health.watch({ kind: 'data folder' }, () => folderHealth(settings.data));
   metrics.gauge(
     'svc_open_permissions',
     '1 = other users of this machine can read files that belong to the service',
@@ -116,6 +131,16 @@ export function watchPermissions({
       for (const { what, path } of watched) gauge.set({ what }, openModeOf(path) ? 1 : 0);
     },
   );
+}
+
+function folderHealth(folder: string): PartHealth {
+  const open = openModeOf(folder);
+  if (open === undefined) return ready;
+  return {
+    state: 'degraded',
+    reason: `${folder} is open to others of this machine (mode ${open}): run chmod 700 on it`,
+    summary: 'Other users of the machine can read files of the service',
+  };
 }
 
 /**

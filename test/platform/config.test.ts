@@ -92,6 +92,21 @@ t.test('a valid value is parsed alike from each source', async (t) => {
       { SVC_WEBHOOK_ALLOW: 'Hooks.LAN,10.0.0.0/8,::1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
       { webhookAllow: ['hooks.lan', '10.0.0.0/8', '::1'], webhookAllowHttp: true },
     ],
+    [
+      [],
+      { SVC_WEBHOOK_DENY: 'Evil.example,8.8.8.0/24', SVC_WEBHOOK_NAT64: 'fd00:64::/96' },
+      { webhookDeny: ['evil.example', '8.8.8.0/24'], webhookNat64: ['fd00:64::/96'] },
+    ],
+    [[], {}, { webhookNat64: 'auto', webhookProxy: null }],
+    [[], { SVC_WEBHOOK_NAT64: 'off' }, { webhookNat64: [] }],
+    [
+      [],
+      {
+        SVC_WEBHOOK_PROXY: 'https://svc@proxy.lan:3128',
+        SVC_WEBHOOK_PROXY_PASSWORD_FILE: '/run/p',
+      },
+      { webhookProxy: 'https://svc@proxy.lan:3128', webhookProxyPasswordFile: '/run/p' },
+    ],
   ];
   for (const [flags, environment, expected] of cases) {
     t.match(
@@ -133,6 +148,23 @@ t.test('an invalid value, name or combination is rejected with a valid alternati
     [[], { SVC_WEBHOOK_ALLOW: '2130706433' }, /none of these/],
     [[], { SVC_WEBHOOK_ALLOW: 'a,,b' }, /empty item/],
     [[], { SVC_WEBHOOK_ALLOW_HTTP: 'on' }, /needs SVC_WEBHOOK_ALLOW/],
+    [[], { SVC_WEBHOOK_DENY: '10.0.0.0/99' }, /which is none of these/],
+    [[], { SVC_WEBHOOK_NAT64: '2001:db8::/95' }, /which is none of these/],
+    [[], { SVC_WEBHOOK_NAT64: '10.0.0.0/32' }, /which is none of these/],
+    [[], { SVC_WEBHOOK_PROXY: 'socks5://proxy:1080' }, /^SVC_WEBHOOK_PROXY must be http:/],
+    [[], { SVC_WEBHOOK_PROXY: 'http://proxy:3128/path' }, /more than a host/],
+    [[], { SVC_WEBHOOK_PROXY: 'http://u:p%zz@proxy:3128' }, /not percent-encoded/],
+    [[], { SVC_WEBHOOK_PROXY_PASSWORD_FILE: '/p' }, /needs SVC_WEBHOOK_PROXY: the proxy/],
+    [
+      [],
+      { SVC_WEBHOOK_PROXY: 'http://proxy:1', SVC_WEBHOOK_PROXY_PASSWORD_FILE: '/p' },
+      /needs a user in SVC_WEBHOOK_PROXY/,
+    ],
+    [
+      [],
+      { SVC_WEBHOOK_PROXY: 'http://u:hush@proxy:1', SVC_WEBHOOK_PROXY_PASSWORD_FILE: '/p' },
+      /are the same thing: set only one/,
+    ],
     [[], { SVC_COLLECT: 'none,host' }, /none beside a source/],
     [[], { SVC_OIDC_ISSUER: 'https://id.example' }, /needs SVC_OIDC_CLIENT_ID/],
     [[], { SVC_OIDC_CLIENT_ID: 'svc' }, /needs SVC_OIDC_ISSUER/],
@@ -197,6 +229,15 @@ t.test('a service that listens beyond loopback without a public URL logs a warni
   t.match(warned({ ...tls, SVC_LISTEN: '0.0.0.0:8443' }), [/^SVC_LISTEN lets others reach/]);
   t.same(warned({ ...tls, SVC_LISTEN: '0.0.0.0:8443', SVC_PUBLIC_URL: 'https://a.b' }), []);
   t.same(warned(tls), []);
+});
+
+t.test('a public URL whose cookies other programs of the machine get logs a warning', async (t) => {
+  const warned = (url: string) => loadConfig([], { SVC_PUBLIC_URL: url }).warnings;
+  for (const url of ['http://localhost:8080', 'http://127.0.0.1:8080', 'http://[::1]:8080']) {
+    t.match(warned(url), [/^SVC_PUBLIC_URL is http.* every port of the machine: leave it out/]);
+  }
+  t.same(warned('http://svc.localhost:8080'), []);
+  t.same(warned('https://localhost:8443'), []);
 });
 
 t.test('docs/configuration.md and svc help serve match the settings table', async (t) => {
@@ -288,7 +329,7 @@ function fakeService(): Started {
     demoFile: "/tmp/it's/demo.json",
     signInUrl: 'http://127.0.0.1:8080/auth/link#svc_link_1',
     fault,
-    readiness: () => ({ ready: true, parts: [] }),
+    readiness: () => ({ ready: true, serving: true, parts: [] }),
     reload: () => void calls.push('reload'),
     stop: async () => void calls.push('stop'),
   };

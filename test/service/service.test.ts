@@ -180,7 +180,7 @@ t.test('a failed start names the remedy and leaves the folder as it was', async 
   writeFileSync(control, randomBytes(4096));
   t.match(
     await refusalOf(t, { folder }),
-    /^SVC_DATA .*control\.db cannot be used: it is damaged; restore the data folder from a copy/,
+    /^SVC_DATA .* is damaged \(control\.db: file is not a database\).* restore a backup/,
   );
   writeFileSync(control, kept);
 
@@ -239,7 +239,7 @@ t.test('ports that are passed to a service are used, and stay the caller’s', a
       .flatMap(({ attempts = [] }) => attempts)
       .find(({ outcome }) => outcome === 'failed');
   });
-  const error = 'The host name has no public address. Fix the URL or the DNS records of the name';
+  const error = 'The host name has no address that may be called. Fix the URL or the DNS records of the name';
   t.match(failed, { error }, 'whoever reads it learns no address');
   t.match(
     service.lines.join(),

@@ -7,7 +7,15 @@ import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import { type Migration, openDatabase, type SqliteDatabase } from '../database.ts';
-import { createSeal, type Seal, SealBroken, type SealOptions, WrongMasterKey } from './seal.ts';
+import { checksumOf } from '../row-checksum.ts';
+import {
+  createKeyRing,
+  KEY_CHANGE,
+  type KeyPair,
+  type KeyRing,
+  openKeyChange,
+} from './key-change.ts';
+import { type Seal, SealBroken, type SealOptions, WrongMasterKey } from './seal.ts';
 import type { LastUsedStore } from './secret-store.ts';
 import { type Later, WalTruncator } from './wal-truncator.ts';
 
@@ -16,18 +24,37 @@ export interface SecretStoreOptions extends SealOptions {
   readonly path: string;
   /** For emptying the log once for many deletions; absent: after each. */
   readonly later?: Later;
+  /** Puts a new master key where a start finds it. False: that place cannot be written. */
+  readonly keep?: KeepKey;
 }
 
-/** The file, with a canary. Throws `WrongMasterKey`, and what `openDatabase` throws. */
+/** Stores a master key; false if the place of the key file cannot be written. */
+export type KeepKey = (next: Uint8Array) => boolean;
+
+/** A store's file and its keys. */
+export interface OpenedSecretFile {
+  readonly file: SecretFile;
+  readonly ring: KeyRing;
+}
+
+/**
+ * The file, with a canary, and its keys: two if a change of the master key is not finished. Throws
+ * `WrongMasterKey`, and what `openDatabase` throws.
+ *
+ * @param shared the change that the members' stream has; absent: the file's own
+ */
 export function openSecretFile(
   options: SecretStoreOptions,
   synchronous: 'FULL' | 'NORMAL',
-): SecretFile {
-  const seal = createSeal(options);
+  shared?: KeyPair,
+): OpenedSecretFile {
   const file = new SecretFile({ ...options, synchronous });
   try {
-    if (!hasCanary(() => file.get(CANARY), seal, options.path)) file.put(CANARY, canary(seal));
-    return file;
+    const record = file.get(KEY_CHANGE);
+    const pair = shared ?? (record && openKeyChange(record, options, options.path));
+    const ring = createKeyRing(options, pair);
+    if (!hasCanary(() => file.get(CANARY), ring, options.path)) file.put(CANARY, canary(ring));
+    return { file, ring };
   } catch (error) {
     file.close();
     throw error;
@@ -43,14 +70,16 @@ export function canary(seal: Seal): Uint8Array {
  * Compares an existing store with the key; changes nothing. Throws `WrongMasterKey`, and what
  * SQLite throws.
  */
-export function assertSealedUnder(options: Omit<SecretStoreOptions, 'later'>): void {
+export function assertSealedUnder(options: Omit<SecretStoreOptions, 'later' | 'keep'>): void {
   if (!existsSync(options.path)) return;
   const database = new Database(options.path, { fileMustExist: true });
   try {
     const table = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'sealed'");
     if (table.get() === undefined) return;
-    const value = () => preparedGet(database).get(CANARY.id, CANARY.purpose);
-    hasCanary(value, createSeal(options), options.path);
+    const read = ({ id, purpose }: SealedKey) => preparedGet(database).get(id, purpose);
+    const record = read(KEY_CHANGE);
+    const pair = record && openKeyChange(record, options, options.path);
+    hasCanary(() => read(CANARY), createKeyRing(options, pair), options.path);
   } finally {
     database.close();
   }
@@ -66,22 +95,24 @@ function hasCanary(get: () => Uint8Array | undefined, seal: Seal, path: string):
     if (!(error instanceof SealBroken)) throw error;
     throw new WrongMasterKey(
       `${path} was sealed under a master key other than the given one: use the key it was created ` +
-        'with, or move the file away to start without the secrets in it',
+        'with, or the last one of "svc admin rekey", or move the file away to start without its secrets',
     );
   }
 }
 
 export function lastUsedStore(database: SqliteDatabase): LastUsedStore {
-  const put = database.prepare<[string, number]>(
-    'INSERT INTO last_used (credential, at_ms) VALUES (?, ?) ' +
-      'ON CONFLICT DO UPDATE SET at_ms = max(at_ms, excluded.at_ms)',
+  const put = database.prepare<[string, number, number]>(
+    'INSERT INTO last_used (credential, at_ms, checksum) VALUES (?, ?, ?) ON CONFLICT DO UPDATE ' +
+      'SET at_ms = excluded.at_ms, checksum = excluded.checksum WHERE excluded.at_ms > at_ms',
   );
   const get = database.prepare<[string], { at_ms: number }>(
     'SELECT at_ms FROM last_used WHERE credential = ?',
   );
   return {
     record: database.transaction((uses) => {
-      for (const { credential, atMs } of uses) put.run(credential, atMs);
+      for (const { credential, atMs } of uses) {
+        put.run(credential, atMs, checksumOf([credential, atMs]));
+      }
     }),
     get: (credential) => get.get(credential)?.at_ms,
   };
@@ -89,6 +120,8 @@ export function lastUsedStore(database: SqliteDatabase): LastUsedStore {
 
 /** Opens only under the right key: shows at start whether the key is wrong or a value is broken. */
 export const CANARY = { id: 'master-key', purpose: 'canary' } as const;
+
+const OF_THE_FILE: readonly string[] = [CANARY.purpose, KEY_CHANGE.purpose];
 
 export const BODY = 'body';
 export const EXCERPT = 'excerpt';
@@ -113,7 +146,8 @@ export interface Bound {
   readonly sweep: number;
 }
 
-const migrations: readonly Migration[] = [
+/** Migrations of `secrets.db`. */
+export const secretsMigrations: readonly Migration[] = [
   {
     id: 1,
     sql: `
@@ -134,6 +168,15 @@ const migrations: readonly Migration[] = [
     sql: `
       CREATE TABLE bound (one INTEGER PRIMARY KEY CHECK (one = 1), identity TEXT NOT NULL,
         position INTEGER NOT NULL, sweep INTEGER NOT NULL) STRICT;`,
+  },
+  {
+    id: 4,
+    sql: `
+      -- See row-checksum.ts. Sealed values have a tag, which also covers their keys, except for the
+      -- delivery of an excerpt.
+      ALTER TABLE last_used ADD COLUMN checksum INTEGER;
+      ALTER TABLE excerpts ADD COLUMN checksum INTEGER;
+      ALTER TABLE bound ADD COLUMN checksum INTEGER;`,
   },
 ];
 
@@ -159,7 +202,12 @@ export class SecretFile {
 
   /** Throws what `openDatabase` throws. */
   constructor({ path, synchronous, later }: SecretFileOptions) {
-    this.database = openDatabase({ path, synchronous, migrations, secureDelete: true });
+    this.database = openDatabase({
+      path,
+      synchronous,
+      migrations: secretsMigrations,
+      secureDelete: true,
+    });
     this.#log = new WalTruncator(this.database, later);
     try {
       // Deletions of a process that died before it emptied the log.
@@ -188,8 +236,9 @@ export class SecretFile {
   put({ purpose, id, of = '' }: SealedKey, value: Uint8Array): void {
     this.#latest.delete(`${purpose} ${id}`);
     if (purpose === BODY) this.#sql.putBody.run(id, value);
-    else if (purpose === EXCERPT) this.#sql.putExcerpt.run(of, id, value);
-    else this.#sql.put.run(id, purpose, value);
+    else if (purpose === EXCERPT) {
+      this.#sql.putExcerpt.run(of, id, value, checksumOf([of, id]));
+    } else this.#sql.put.run(id, purpose, value);
   }
 
   /** Returns false, and changes nothing, if the value exists. */
@@ -218,12 +267,13 @@ export class SecretFile {
     return this.#sql.attempts.all(delivery);
   }
 
-  /** Keys of all sealed values except the canary, which belongs to this file alone. */
+  /** Keys of all sealed values except the canary and the change of the key, which are the file's. */
   keys(): SealedKey[] {
     const values = this.#sql.values.all();
     const bodies = this.#sql.bodies.all().map((id) => ({ purpose: BODY, id }));
     const excerpts = this.#sql.excerpts.all().map((row) => ({ purpose: EXCERPT, ...row }));
-    return [...values.filter(({ purpose }) => purpose !== CANARY.purpose), ...bodies, ...excerpts];
+    const shared = values.filter(({ purpose }) => !OF_THE_FILE.includes(purpose));
+    return [...shared, ...bodies, ...excerpts];
   }
 
   bound(): Bound | undefined {
@@ -231,7 +281,8 @@ export class SecretFile {
   }
 
   bind({ identity, position, sweep }: Bound): void {
-    this.#sql.bind.run(identity, position, sweep);
+    const columns = [identity, position, sweep] as const;
+    this.#sql.bind.run(...columns, checksumOf([1, ...columns]));
   }
 
   transaction(work: () => void): void {
@@ -278,9 +329,9 @@ function statements(database: SqliteDatabase) {
     getExcerpt: prepare<[string, string], Buffer>(
       'SELECT value FROM excerpts WHERE delivery_id = ? AND attempt_id = ?',
     ).pluck(),
-    putExcerpt: prepare<[string, string, Uint8Array]>(
-      'INSERT INTO excerpts (delivery_id, attempt_id, value) VALUES (?, ?, ?) ' +
-        'ON CONFLICT DO UPDATE SET value = excluded.value',
+    putExcerpt: prepare<[string, string, Uint8Array, number]>(
+      'INSERT INTO excerpts (delivery_id, attempt_id, value, checksum) VALUES (?, ?, ?, ?) ' +
+        'ON CONFLICT DO UPDATE SET value = excluded.value, checksum = excluded.checksum',
     ),
     removeExcerpt: prepare<[string, string]>(
       'DELETE FROM excerpts WHERE delivery_id = ? AND attempt_id = ?',
@@ -292,10 +343,10 @@ function statements(database: SqliteDatabase) {
       'SELECT delivery_id AS "of", attempt_id AS id FROM excerpts',
     ),
     bound: prepare<[], Bound>('SELECT identity, position, sweep FROM bound'),
-    bind: prepare<[string, number, number]>(
-      'INSERT INTO bound (one, identity, position, sweep) VALUES (1, ?, ?, ?) ' +
+    bind: prepare<[string, number, number, number]>(
+      'INSERT INTO bound (one, identity, position, sweep, checksum) VALUES (1, ?, ?, ?, ?) ' +
         'ON CONFLICT DO UPDATE SET identity = excluded.identity, ' +
-        'position = excluded.position, sweep = excluded.sweep',
+        'position = excluded.position, sweep = excluded.sweep, checksum = excluded.checksum',
     ),
   };
 }

@@ -53,11 +53,11 @@ export async function admitReader(
   { project, request: { ip, headers }, kind, people, signal }: ReaderRequest,
 ): Promise<AdmittedReader> {
   const { authenticator, anonymousLimits, gate } = access;
-  const { authorization, cookie, origin } = headers;
+  const { authorization, cookie, origin, host } = headers;
   const principal = await anonymousLimits.authenticated<Principal>(ip, async () =>
     people
-      ? authenticator.identify({ authorization, cookie, origin })
-      : authenticator.authenticate(authorization),
+      ? authenticator.identify({ authorization, cookie, origin, host, address: ip })
+      : authenticator.authenticate(authorization, ip),
   );
   enter(principal, project);
   const caller: GateCaller = { tenant: `projects/${project}`, name: principal.name };
