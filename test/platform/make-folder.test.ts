@@ -47,14 +47,17 @@ function faultOn(options: string, fill: string): string {
   });
 }
 
-
-t.test('a read-only and a full file system are named, with what to do', needs('tmpfs mounts'), async (t) => {
-  t.match(faultOn('ro', ''), /may write to \(EROFS: /);
-  t.match(
-    faultOn('nr_inodes=2', ': > "$FOLDER/f";'),
-    /the disk is full; free some space \(ENOSPC: /,
-  );
-});
+t.test(
+  'a read-only and a full file system are named, with what to do',
+  needs('tmpfs mounts'),
+  async (t) => {
+    t.match(faultOn('ro', ''), /may write to \(EROFS: /);
+    t.match(
+      faultOn('nr_inodes=2', ': > "$FOLDER/f";'),
+      /the disk is full; free some space \(ENOSPC: /,
+    );
+  },
+);
 
 t.test('the missing cause of another program’s folder stays an error', async (t) => {
   const error = Object.assign(new Error('no such file'), { code: 'ENOENT' });
