@@ -382,36 +382,37 @@ iled");let leftover=stream[kImpl].data.length-writeIndex;if(leftover===0){flushS
 load(stream[kImpl].state,READ_INDEX);if(readIndex===-2)throw Error("_flushSync failed");if(readIndex!==writeIndex)Atomics.
 wait(stream[kImpl].state,READ_INDEX,readIndex,1e3);else break;if(++spins===10)throw new Error("_flushSync took too long \
 (10s)")}}module2.exports=ThreadStream}});var require_transport=__commonJS({"node_modules/pino/lib/transport.js"(exports2,module2){"use strict";var{createRequire}=require("module"),
-{existsSync}=require("node:fs"),getCallers=require_caller(),{join:join2,isAbsolute,sep}=require("node:path"),{fileURLToPath}=require("node:url"),
-sleep=require_atomic_sleep(),onExit=require_on_exit_leak_free(),ThreadStream=require_thread_stream(),{transportUsesMultistreamSym}=require_symbols();
-function setupOnExit(stream){onExit.register(stream,autoEnd),onExit.registerBeforeExit(stream,flush),stream.on("close",function(){
-onExit.unregister(stream)})}function hasPreloadFlags(){let execArgv=process.execArgv;for(let i=0;i<execArgv.length;i++){
-let arg=execArgv[i];if(arg==="--import"||arg==="--require"||arg==="-r"||arg.startsWith("--import=")||arg.startsWith("--r\
-equire=")||arg.startsWith("-r="))return!0}return!1}function sanitizeNodeOptions(nodeOptions){let tokens=nodeOptions.match(
-/(?:[^\s"']+|"[^"]*"|'[^']*')+/g);if(!tokens)return nodeOptions;let sanitized=[],changed=!1;for(let i=0;i<tokens.length;i++){
-let token=tokens[i];if(token==="--require"||token==="-r"||token==="--import"){let next=tokens[i+1];if(next&&shouldDropPreload(
-next)){changed=!0,i++;continue}sanitized.push(token),next&&(sanitized.push(next),i++);continue}if(token.startsWith("--re\
-quire=")||token.startsWith("-r=")||token.startsWith("--import=")){let value=token.slice(token.indexOf("=")+1);if(shouldDropPreload(
-value)){changed=!0;continue}}sanitized.push(token)}return changed?sanitized.join(" "):nodeOptions}function shouldDropPreload(value){
-let unquoted=stripQuotes(value);if(!unquoted)return!1;let path=unquoted;if(path.startsWith("file://"))try{path=fileURLToPath(
-path)}catch{return!1}return isAbsolute(path)&&!existsSync(path)}function stripQuotes(value){let first=value[0],last=value[value.
-length-1];return first==='"'&&last==='"'||first==="'"&&last==="'"?value.slice(1,-1):value}function buildStream(filename,workerData,workerOpts,sync,name){
-if(!workerOpts.execArgv&&hasPreloadFlags()&&require.main===void 0&&(workerOpts={...workerOpts,execArgv:[]}),!workerOpts.
-env&&process.env.NODE_OPTIONS){let nodeOptions=sanitizeNodeOptions(process.env.NODE_OPTIONS);nodeOptions!==process.env.NODE_OPTIONS&&
-(workerOpts={...workerOpts,env:{...process.env,NODE_OPTIONS:nodeOptions}})}workerOpts={...workerOpts,name};let stream=new ThreadStream(
-{filename,workerData,workerOpts,sync});stream.on("ready",onReady),stream.on("close",function(){process.removeListener("e\
-xit",onExit2)}),process.on("exit",onExit2);function onReady(){process.removeListener("exit",onExit2),stream.unref(),workerOpts.
-autoEnd!==!1&&setupOnExit(stream)}function onExit2(){stream.closed||(stream.flushSync(),sleep(100),stream.end())}return stream}
-function autoEnd(stream){stream.ref(),stream.flushSync(),stream.end(),stream.once("close",function(){stream.unref()})}function flush(stream){
-stream.flushSync()}function transport(fullOptions){let{pipeline,targets,levels,dedupe,worker={},caller=getCallers(),sync=!1}=fullOptions,
-options={...fullOptions.options},usesMultistream=!1,callers=typeof caller=="string"?[caller]:caller,bundlerOverrides=typeof globalThis==
-"object"&&Object.prototype.hasOwnProperty.call(globalThis,"__bundlerPathsOverrides")&&globalThis.__bundlerPathsOverrides&&
-typeof globalThis.__bundlerPathsOverrides=="object"?globalThis.__bundlerPathsOverrides:Object.create(null),target=fullOptions.
-target;if(target&&targets)throw new Error("only one of target or targets can be specified");if(targets){target=bundlerOverrides["\
-pino-worker"]||join2(__dirname,"worker.js"),options.targets=targets.filter(dest=>dest.target).map(dest=>({...dest,target:fixTarget(
-dest.target)})),options.pipelines=targets.filter(dest=>dest.pipeline).map(dest=>dest.pipeline.map(t=>({...t,level:dest.level,
-target:fixTarget(t.target)})));let targetsHaveLevel=options.targets.some(t=>t.level!=null),pipelinesHaveLevel=options.pipelines.
-some(p=>p.some(t=>t.level!=null));usesMultistream=options.targets.length+options.pipelines.length>1||targetsHaveLevel||pipelinesHaveLevel}else
+{existsSync:existsSync2}=require("node:fs"),getCallers=require_caller(),{join:join2,isAbsolute,sep}=require("node:path"),
+{fileURLToPath}=require("node:url"),sleep=require_atomic_sleep(),onExit=require_on_exit_leak_free(),ThreadStream=require_thread_stream(),
+{transportUsesMultistreamSym}=require_symbols();function setupOnExit(stream){onExit.register(stream,autoEnd),onExit.registerBeforeExit(
+stream,flush),stream.on("close",function(){onExit.unregister(stream)})}function hasPreloadFlags(){let execArgv=process.execArgv;
+for(let i=0;i<execArgv.length;i++){let arg=execArgv[i];if(arg==="--import"||arg==="--require"||arg==="-r"||arg.startsWith(
+"--import=")||arg.startsWith("--require=")||arg.startsWith("-r="))return!0}return!1}function sanitizeNodeOptions(nodeOptions){
+let tokens=nodeOptions.match(/(?:[^\s"']+|"[^"]*"|'[^']*')+/g);if(!tokens)return nodeOptions;let sanitized=[],changed=!1;
+for(let i=0;i<tokens.length;i++){let token=tokens[i];if(token==="--require"||token==="-r"||token==="--import"){let next=tokens[i+
+1];if(next&&shouldDropPreload(next)){changed=!0,i++;continue}sanitized.push(token),next&&(sanitized.push(next),i++);continue}
+if(token.startsWith("--require=")||token.startsWith("-r=")||token.startsWith("--import=")){let value=token.slice(token.indexOf(
+"=")+1);if(shouldDropPreload(value)){changed=!0;continue}}sanitized.push(token)}return changed?sanitized.join(" "):nodeOptions}
+function shouldDropPreload(value){let unquoted=stripQuotes(value);if(!unquoted)return!1;let path=unquoted;if(path.startsWith(
+"file://"))try{path=fileURLToPath(path)}catch{return!1}return isAbsolute(path)&&!existsSync2(path)}function stripQuotes(value){
+let first=value[0],last=value[value.length-1];return first==='"'&&last==='"'||first==="'"&&last==="'"?value.slice(1,-1):
+value}function buildStream(filename,workerData,workerOpts,sync,name){if(!workerOpts.execArgv&&hasPreloadFlags()&&require.
+main===void 0&&(workerOpts={...workerOpts,execArgv:[]}),!workerOpts.env&&process.env.NODE_OPTIONS){let nodeOptions=sanitizeNodeOptions(
+process.env.NODE_OPTIONS);nodeOptions!==process.env.NODE_OPTIONS&&(workerOpts={...workerOpts,env:{...process.env,NODE_OPTIONS:nodeOptions}})}
+workerOpts={...workerOpts,name};let stream=new ThreadStream({filename,workerData,workerOpts,sync});stream.on("ready",onReady),
+stream.on("close",function(){process.removeListener("exit",onExit2)}),process.on("exit",onExit2);function onReady(){process.
+removeListener("exit",onExit2),stream.unref(),workerOpts.autoEnd!==!1&&setupOnExit(stream)}function onExit2(){stream.closed||
+(stream.flushSync(),sleep(100),stream.end())}return stream}function autoEnd(stream){stream.ref(),stream.flushSync(),stream.
+end(),stream.once("close",function(){stream.unref()})}function flush(stream){stream.flushSync()}function transport(fullOptions){
+let{pipeline,targets,levels,dedupe,worker={},caller=getCallers(),sync=!1}=fullOptions,options={...fullOptions.options},usesMultistream=!1,
+callers=typeof caller=="string"?[caller]:caller,bundlerOverrides=typeof globalThis=="object"&&Object.prototype.hasOwnProperty.
+call(globalThis,"__bundlerPathsOverrides")&&globalThis.__bundlerPathsOverrides&&typeof globalThis.__bundlerPathsOverrides==
+"object"?globalThis.__bundlerPathsOverrides:Object.create(null),target=fullOptions.target;if(target&&targets)throw new Error(
+"only one of target or targets can be specified");if(targets){target=bundlerOverrides["pino-worker"]||join2(__dirname,"w\
+orker.js"),options.targets=targets.filter(dest=>dest.target).map(dest=>({...dest,target:fixTarget(dest.target)})),options.
+pipelines=targets.filter(dest=>dest.pipeline).map(dest=>dest.pipeline.map(t=>({...t,level:dest.level,target:fixTarget(t.
+target)})));let targetsHaveLevel=options.targets.some(t=>t.level!=null),pipelinesHaveLevel=options.pipelines.some(p=>p.some(
+t=>t.level!=null));usesMultistream=options.targets.length+options.pipelines.length>1||targetsHaveLevel||pipelinesHaveLevel}else
 pipeline&&(target=bundlerOverrides["pino-worker"]||join2(__dirname,"worker.js"),options.pipelines=[pipeline.map(dest=>({
 ...dest,target:fixTarget(dest.target)}))]);levels&&(options.levels=levels),dedupe&&(options.dedupe=dedupe),options.pinoWillSendConfig=
 !0;let name=targets||pipeline?"pino.transport":target,stream=buildStream(fixTarget(target),options,worker,sync,name);return usesMultistream&&
@@ -894,8 +895,8 @@ process.off(signal,listener)}},onReaderGone:watchOutput(),exitNow:code2=>process
 return process.stdout.on("error",error2=>{if(error2.code==="EPIPE"){for(let listener of listeners)listener();return}process.
 stderr.write(`Standard output could not be written: ${error2.message}
 `),process.exit(1)}),process.stderr.on("error",()=>{}),listener=>{listeners.push(listener)}}function pause(clock,ms,signal){return new Sleep(clock).pause(ms,signal)}var Sleep=class{#clock;#ends=new Set;constructor(clock){
-this.#clock=clock}pause(ms,signal){return new Promise(resolve=>{if(signal?.aborted)return resolve();let end=()=>{cancel?.(),
-this.#ends.delete(end),signal?.removeEventListener("abort",end),resolve()},cancel=Number.isFinite(ms)?this.#clock.wakeAfter(
+this.#clock=clock}pause(ms,signal){return new Promise(resolve2=>{if(signal?.aborted)return resolve2();let end=()=>{cancel?.(),
+this.#ends.delete(end),signal?.removeEventListener("abort",end),resolve2()},cancel=Number.isFinite(ms)?this.#clock.wakeAfter(
 ms,end):void 0;this.#ends.add(end),signal?.addEventListener("abort",end,{once:!0})})}wake(){for(let end of[...this.#ends])
 end()}};function protoCamelCase(snakeCase2){let capNext=!1,b=[];for(let i=0;i<snakeCase2.length;i++){let c=snakeCase2.charAt(i);
 switch(c){case"_":capNext=!0;break;case"0":case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":b.push(
@@ -1067,13 +1068,13 @@ isInteger(arg)||arg>INT32_MAX||arg<INT32_MIN)throw new Error("invalid int32: "+a
 arg)||arg>UINT32_MAX||arg<0)throw new Error("invalid uint32: "+arg)}function assertFloat32(arg){if(typeof arg=="string"){
 let o=arg;if(arg=Number(arg),Number.isNaN(arg)&&o!=="NaN")throw new Error("invalid float32: "+o)}else if(typeof arg!="nu\
 mber")throw new Error("invalid float32: "+typeof arg);if(!Number.isFinite(Math.fround(arg))&&Number.isFinite(arg))throw new Error(
-"invalid float32: "+arg)}function createEmbeddedFileRegistry(fileDescriptorProto,resolve){return buildFileRegistry([fileDescriptorProto,resolve])}
+"invalid float32: "+arg)}function createEmbeddedFileRegistry(fileDescriptorProto,resolve2){return buildFileRegistry([fileDescriptorProto,resolve2])}
 function buildFileRegistry(args,check){let registry=createBaseRegistry();if(!args.length)return registry;if("$typeName"in
 args[0]&&args[0].$typeName=="google.protobuf.FileDescriptorSet"){for(let file of args[0].file)check?.(file),addFile(file,
 registry);return registry}if("$typeName"in args[0]){let recurseDeps=function(file){let deps=[];for(let protoFileName of file.
-dependency){if(registry.getFile(protoFileName)!=null||seen.has(protoFileName))continue;let dep=resolve(protoFileName);if(!dep)
+dependency){if(registry.getFile(protoFileName)!=null||seen.has(protoFileName))continue;let dep=resolve2(protoFileName);if(!dep)
 throw new Error(`Unable to resolve ${protoFileName}, imported by ${file.name}`);"kind"in dep?registry.addFile(dep,!1,!0):
-(seen.add(dep.name),deps.push(dep))}return deps.concat(...deps.map(recurseDeps))},input=args[0],resolve=args[1],seen=new Set;
+(seen.add(dep.name),deps.push(dep))}return deps.concat(...deps.map(recurseDeps))},input=args[0],resolve2=args[1],seen=new Set;
 for(let file of[input,...recurseDeps(input)].reverse())check?.(file),addFile(file,registry)}else for(let fileReg of args)
 for(let file of fileReg.files)registry.addFile(file);return registry}function createBaseRegistry(){let types=new Map,extendees=new Map,files=new Map;return{kind:"registry",types,extendees,[Symbol.
 iterator](){return types.values()},get files(){return files.values()},addFile(file,skipTypes,withDeps){if(files.set(file.
@@ -2230,8 +2231,8 @@ bytes.set(data,5);let v=new DataView(bytes.buffer,bytes.byteOffset,bytes.byteLen
 1,data.length),bytes}var __asyncValues=function(o){if(!Symbol.asyncIterator)throw new TypeError("Symbol.asyncIterator is not defined.");var m=o[Symbol.
 asyncIterator],i;return m?m.call(o):(o=typeof __values=="function"?__values(o):o[Symbol.iterator](),i={},verb("next"),verb(
 "throw"),verb("return"),i[Symbol.asyncIterator]=function(){return this},i);function verb(n){i[n]=o[n]&&function(v){return new Promise(
-function(resolve,reject){v=o[n](v),settle(resolve,reject,v.done,v.value)})}}function settle(resolve,reject,d,v){Promise.
-resolve(v).then(function(v2){resolve({value:v2,done:d})},reject)}},__await=function(v){return this instanceof __await?(this.
+function(resolve2,reject){v=o[n](v),settle(resolve2,reject,v.done,v.value)})}}function settle(resolve2,reject,d,v){Promise.
+resolve(v).then(function(v2){resolve2({value:v2,done:d})},reject)}},__await=function(v){return this instanceof __await?(this.
 v=v,this):new __await(v)},__asyncGenerator=function(thisArg,_arguments,generator){if(!Symbol.asyncIterator)throw new TypeError(
 "Symbol.asyncIterator is not defined.");var g=generator.apply(thisArg,_arguments||[]),i,q=[];return i=Object.create((typeof AsyncIterator==
 "function"?AsyncIterator:Object).prototype),verb("next"),verb("throw"),verb("return",awaitReturn),i[Symbol.asyncIterator]=
@@ -2417,8 +2418,8 @@ signal.aborted?ConnectError.from(getAbortSignalReason(controller.signal),Code.Ca
 abort(e),cleanup(),Promise.reject(e)},function(){cleanup(),controller.abort()}]}var __asyncValues2=function(o){if(!Symbol.asyncIterator)throw new TypeError("Symbol.asyncIterator is not defined.");var m=o[Symbol.
 asyncIterator],i;return m?m.call(o):(o=typeof __values=="function"?__values(o):o[Symbol.iterator](),i={},verb("next"),verb(
 "throw"),verb("return"),i[Symbol.asyncIterator]=function(){return this},i);function verb(n){i[n]=o[n]&&function(v){return new Promise(
-function(resolve,reject){v=o[n](v),settle(resolve,reject,v.done,v.value)})}}function settle(resolve,reject,d,v){Promise.
-resolve(v).then(function(v2){resolve({value:v2,done:d})},reject)}},__await2=function(v){return this instanceof __await2?
+function(resolve2,reject){v=o[n](v),settle(resolve2,reject,v.done,v.value)})}}function settle(resolve2,reject,d,v){Promise.
+resolve(v).then(function(v2){resolve2({value:v2,done:d})},reject)}},__await2=function(v){return this instanceof __await2?
 (this.v=v,this):new __await2(v)},__asyncGenerator2=function(thisArg,_arguments,generator){if(!Symbol.asyncIterator)throw new TypeError(
 "Symbol.asyncIterator is not defined.");var g=generator.apply(thisArg,_arguments||[]),i,q=[];return i=Object.create((typeof AsyncIterator==
 "function"?AsyncIterator:Object).prototype),verb("next"),verb("throw"),verb("return",awaitReturn),i[Symbol.asyncIterator]=
@@ -2582,20 +2583,24 @@ name])=>name!=="claims").map(([name,value])=>`  ${name}: ${printable(value)}`),a
 `}}var CONTROL=/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;function printable(text2){return text2.replaceAll(CONTROL,"�")}
 function printableLines(text2){return text2.split(`
 `).map(printable).join(`
-  `)}function snakeCase(name){return name.replace(/([a-z])([A-Z])/g,"$1_$2").toLowerCase()}var import_node_fs2=require("node:fs"),import_node_path2=require("node:path");var import_node_fs=require("node:fs");var import_node_path=require("node:path");function writeFileDurably({path,content,exclusive}){let beside=`${path}.${process.
-pid}.tmp`;(0,import_node_fs.rmSync)(beside,{force:!0});let file=(0,import_node_fs.openSync)(beside,"wx",384);try{(0,import_node_fs.writeSync)(
-file,content),(0,import_node_fs.fsyncSync)(file)}finally{(0,import_node_fs.closeSync)(file)}try{exclusive?(0,import_node_fs.linkSync)(
-beside,path):(0,import_node_fs.renameSync)(beside,path)}finally{(0,import_node_fs.rmSync)(beside,{force:!0})}syncFolder(
-(0,import_node_path.dirname)(path))}function syncFolder(folder){let descriptor=(0,import_node_fs.openSync)(folder,"r");try{
-(0,import_node_fs.fsyncSync)(descriptor)}finally{(0,import_node_fs.closeSync)(descriptor)}}function sessionPath(environment,homeFolder){let given=environment.XDG_CONFIG_HOME,base=given?.startsWith("/")?given:(0,import_node_path2.join)(
-homeFolder,".config");return(0,import_node_path2.join)(base,"svc","session.json")}function readSession(path){let problem=protectionProblem(
+  `)}function snakeCase(name){return name.replace(/([a-z])([A-Z])/g,"$1_$2").toLowerCase()}var import_node_fs3=require("node:fs"),import_node_path3=require("node:path");var import_node_fs=require("node:fs"),import_node_path=require("node:path");function makeFolder(path,mode){let options=mode===
+void 0?{}:{mode};try{return(0,import_node_fs.mkdirSync)(path,{...options,recursive:!0})}catch(error2){if(error2.code!=="\
+ENOENT")throw error2;let missing=firstMissing((0,import_node_path.resolve)(path));return(0,import_node_fs.mkdirSync)(missing,
+options),(0,import_node_fs.mkdirSync)(path,{...options,recursive:!0}),missing}}function firstMissing(path){let parent=(0,import_node_path.dirname)(
+path);return parent===path||(0,import_node_fs.existsSync)(parent)?path:firstMissing(parent)}var import_node_fs2=require("node:fs");var import_node_path2=require("node:path");function writeFileDurably({path,content,exclusive}){let beside=`${path}.${process.
+pid}.tmp`;(0,import_node_fs2.rmSync)(beside,{force:!0});let file=(0,import_node_fs2.openSync)(beside,"wx",384);try{(0,import_node_fs2.writeSync)(
+file,content),(0,import_node_fs2.fsyncSync)(file)}finally{(0,import_node_fs2.closeSync)(file)}try{exclusive?(0,import_node_fs2.linkSync)(
+beside,path):(0,import_node_fs2.renameSync)(beside,path)}finally{(0,import_node_fs2.rmSync)(beside,{force:!0})}syncFolder(
+(0,import_node_path2.dirname)(path))}function syncFolder(folder){let descriptor=(0,import_node_fs2.openSync)(folder,"r");
+try{(0,import_node_fs2.fsyncSync)(descriptor)}finally{(0,import_node_fs2.closeSync)(descriptor)}}function sessionPath(environment,homeFolder){let given=environment.XDG_CONFIG_HOME,base=given?.startsWith("/")?given:(0,import_node_path3.join)(
+homeFolder,".config");return(0,import_node_path3.join)(base,"svc","session.json")}function readSession(path){let problem=protectionProblem(
 path);if(problem==="missing")return;if(problem!==void 0)throw new Fault(`The session in ${path} cannot be used: ${problem}`,
-{hint:`Sign in again: rm ${path}; svc login`});let parsed=parse2((0,import_node_fs2.readFileSync)(path,"utf8"));if(parsed)
+{hint:`Sign in again: rm ${path}; svc login`});let parsed=parse2((0,import_node_fs3.readFileSync)(path,"utf8"));if(parsed)
 return parsed;throw new Fault(`${path} is not a valid session file`,{hint:`Sign in again: rm ${path}; svc login`})}function writeSession(path,session){
-(0,import_node_fs2.mkdirSync)((0,import_node_path2.dirname)(path),{recursive:!0,mode:448}),(0,import_node_fs2.chmodSync)(
-(0,import_node_path2.dirname)(path),448);let content=`${JSON.stringify(session,null,2)}
-`;writeFileDurably({path,content,exclusive:!1})}function protectionProblem(path){let file=(0,import_node_fs2.lstatSync)(path,{throwIfNoEntry:!1});if(!file)return"missin\
-g";let folder=(0,import_node_fs2.lstatSync)((0,import_node_path2.dirname)(path));if(!file.isFile())return"it is not a re\
+makeFolder((0,import_node_path3.dirname)(path),448),(0,import_node_fs3.chmodSync)((0,import_node_path3.dirname)(path),448);
+let content=`${JSON.stringify(session,null,2)}
+`;writeFileDurably({path,content,exclusive:!1})}function protectionProblem(path){let file=(0,import_node_fs3.lstatSync)(path,{throwIfNoEntry:!1});if(!file)return"missin\
+g";let folder=(0,import_node_fs3.lstatSync)((0,import_node_path3.dirname)(path));if(!file.isFile())return"it is not a re\
 gular file";if(file.mode&63)return`other users can read it (mode ${octal(file.mode)}, not 0600)`;if(folder.mode&18)return`\
 other users can write to its folder (mode ${octal(folder.mode)})`;let user=process.getuid?.();if(user!==void 0&&file.uid!==
 user)return"it belongs to another user"}function octal(mode){return(mode&511).toString(8).padStart(4,"0")}function parse2(text2){
@@ -2694,8 +2699,8 @@ err));break;case"closed":break;case"error":break}this.s=state}verify(stateReady)
 reason=>{this.setState(closedOrError(reason))}).finally(()=>{this.verifying=void 0}),this.verifying)}};function closed(){
 return{t:"closed"}}function error(reason){return{t:"error",reason}}function closedOrError(reason){return reason instanceof
 ConnectError&&ConnectError.from(reason).code==Code.Canceled?closed():error(reason)}function connect2(authority,http2SessionOptions){
-let resolve,reject,conn=new Promise((res,rej)=>{resolve=res,reject=rej}),newConn=http2.connect(authority,http2SessionOptions);
-newConn.on("connect",onConnect),newConn.on("error",onError);function onConnect(){resolve?.(newConn),cleanup()}function onError(err){
+let resolve2,reject,conn=new Promise((res,rej)=>{resolve2=res,reject=rej}),newConn=http2.connect(authority,http2SessionOptions);
+newConn.on("connect",onConnect),newConn.on("error",onError);function onConnect(){resolve2?.(newConn),cleanup()}function onError(err){
 reject?.(connectErrorFromNodeReason(err)),cleanup()}function cleanup(){newConn.off("connect",onConnect),newConn.off("err\
 or",onError)}return{t:"connecting",conn,abort(reason){newConn.destroyed||newConn.destroy(void 0,http2.constants.NGHTTP2_CANCEL),
 reject?.(reason)},onExitState(){cleanup()}}}function ready(conn,options){assertSessionOpen(conn),conn.unref();let lastAliveAt=Date.
@@ -2705,8 +2710,8 @@ options.pingIntervalMs},isShuttingDown(){return receivedGoAway},onClose:void 0,o
 streamCount==1&&(conn.ref(),resetPingInterval(),stopIdleTimeout()),stream.once("response",()=>{lastAliveAt=Date.now(),resetPingInterval()}),
 stream.once("close",()=>{streamCount--,streamCount==0&&(conn.unref(),resetPingInterval(),resetIdleTimeout())})},responseByteRead(stream){
 stream.session===conn&&(conn.closed||conn.destroyed||streamCount<=0||(lastAliveAt=Date.now(),resetPingInterval()))},verify(){
-return conn.ref(),new Promise(resolve=>{let onFailure=()=>{resolve(!1)};commonPing(()=>{streamCount==0&&conn.unref(),conn.
-off("error",onFailure),conn.off("close",onFailure),resolve(!0)}),conn.once("error",onFailure),conn.once("close",onFailure)})},
+return conn.ref(),new Promise(resolve2=>{let onFailure=()=>{resolve2(!1)};commonPing(()=>{streamCount==0&&conn.unref(),conn.
+off("error",onFailure),conn.off("close",onFailure),resolve2(!0)}),conn.once("error",onFailure),conn.once("close",onFailure)})},
 abort(reason){conn.destroyed||(conn.once("error",()=>{}),conn.destroy(reason,http2.constants.NGHTTP2_CANCEL))},onExitState(){
 state.isShuttingDown()||(cleanup(),this.onError=void 0,this.onClose=void 0)}};function resetPingInterval(){stopPingInterval(),
 (streamCount>0||options.pingIdleConnection)&&(pingIntervalId=safeSetTimeout(onPingInterval,options.pingIntervalMs))}function stopPingInterval(){
@@ -2732,16 +2737,16 @@ sion, but it is destroyed",Code.Internal);if(conn.closed)throw new ConnectError(
 Code.Internal)}function createNodeHttpClient(options){var _a;if(options.httpVersion=="1.1")return createNodeHttp1Client(options.nodeOptions);
 let sessionProvider=(_a=options.sessionProvider)!==null&&_a!==void 0?_a:(url=>new Http2SessionManager(url));return createNodeHttp2Client(
 sessionProvider)}function createNodeHttp1Client(httpOptions){return async function(req){let sentinel=createSentinel(req.
-signal);return new Promise((resolve,reject)=>{sentinel.onError(e=>{reject(e)}),h1Request(sentinel,req.url,Object.assign(
+signal);return new Promise((resolve2,reject)=>{sentinel.onError(e=>{reject(e)}),h1Request(sentinel,req.url,Object.assign(
 Object.assign({},httpOptions),{headers:webHeaderToNodeHeaders(req.header,httpOptions?.headers),method:req.method}),request4=>{
 sinkRequest(req,request4,sentinel),request4.on("response",response=>{var _a;response.on("error",sentinel.error),sentinel.
-onError(reason=>response.destroy(reason));let trailer=new Headers;resolve({status:(_a=response.statusCode)!==null&&_a!==
+onError(reason=>response.destroy(reason));let trailer=new Headers;resolve2({status:(_a=response.statusCode)!==null&&_a!==
 void 0?_a:0,header:nodeHeaderToWebHeader(response.headers),body:h1ResponseIterable(sentinel,response,trailer),trailer})})})})}}
 function createNodeHttp2Client(sessionProvider){return function(req){let sentinel=createSentinel(req.signal),sessionManager=sessionProvider(
-req.url);return new Promise((resolve,reject)=>{sentinel.onError(e=>{reject(e)}),h2Request(sentinel,sessionManager,req.url,
+req.url);return new Promise((resolve2,reject)=>{sentinel.onError(e=>{reject(e)}),h2Request(sentinel,sessionManager,req.url,
 req.method,webHeaderToNodeHeaders(req.header),{},stream=>{sinkRequest(req,stream,sentinel),stream.on("response",headers=>{
 var _a;let response={status:(_a=headers[":status"])!==null&&_a!==void 0?_a:0,header:nodeHeaderToWebHeader(headers),body:h2ResponseIterable(
-sentinel,stream,sessionManager),trailer:h2ResponseTrailer(stream)};resolve(response)})})})}}function h1Request(sentinel,url,options,onRequest){
+sentinel,stream,sessionManager),trailer:h2ResponseTrailer(stream)};resolve2(response)})})})}}function h1Request(sentinel,url,options,onRequest){
 let request3;new URL(url).protocol.startsWith("https")?request3=https.request(url,options):request3=http.request(url,options),
 sentinel.onError(reason=>request3.destroy(reason)),request3.flushHeaders(),request3.on("error",sentinel.error),request3.
 on("socket",function(socket){function onSocketConnect(){socket.off("connect",onSocketConnect),onRequest(request3)}socket.
@@ -2752,24 +2757,24 @@ sentinel.close()),r},throw(e){throw sentinel.error(e),e}}}}}function h2Request(s
 let requestUrl=new URL(url);if(requestUrl.origin!==sm.authority){let message=`cannot make a request to ${requestUrl.origin}\
 : the http2 session is connected to ${sm.authority}`;sentinel.error(new ConnectError(message,Code.Internal));return}sm.request(
 method3,requestUrl.pathname+requestUrl.search,headers,{}).then(stream=>{sentinel.onError(reason=>{if(stream.closed)return;
-let rstCode=reason.code==Code.Canceled?H2Code.CANCEL:H2Code.INTERNAL_ERROR;return new Promise(resolve=>stream.close(rstCode,
-resolve))}),stream.on("error",function(e){stream.writableEnded&&unwrapNodeErrorChain(e).map(getNodeErrorProps).some(p=>p.
+let rstCode=reason.code==Code.Canceled?H2Code.CANCEL:H2Code.INTERNAL_ERROR;return new Promise(resolve2=>stream.close(rstCode,
+resolve2))}),stream.on("error",function(e){stream.writableEnded&&unwrapNodeErrorChain(e).map(getNodeErrorProps).some(p=>p.
 code=="ERR_STREAM_WRITE_AFTER_END")||sentinel.error(e)}),stream.on("close",function(){let err=connectErrorFromH2ResetCode(
 stream.rstCode);err&&sentinel.error(err)}),onStream(stream)},reason=>{sentinel.error(reason)})}function h2ResponseTrailer(response){
 let trailer=new Headers;return response.on("trailers",args=>{nodeHeaderToWebHeader(args).forEach((value,key)=>{trailer.set(
 key,value)})}),trailer}function h2ResponseIterable(sentinel,response,sm){let inner=response[Symbol.asyncIterator]();return{
 [Symbol.asyncIterator](){return{async next(){let r=await sentinel.race(inner.next());return r.done===!0&&sentinel.close(),
 sm?.notifyResponseByteRead(response),r},throw(e){throw sentinel.error(e),e}}}}}async function sinkRequest(request3,nodeRequest,sentinel){
-if(request3.body===void 0){await new Promise(resolve=>nodeRequest.end(resolve));return}let it=request3.body[Symbol.asyncIterator]();
-return new Promise(resolve=>{writeNext();function writeNext(){sentinel.isClosed()||it.next().then(r=>{if(r.done===!0){nodeRequest.
-end(resolve);return}nodeRequest.write(r.value,"binary",e=>{if(e==null){writeNext();return}it.throw!==void 0&&it.throw(connectErrorFromNodeReason(
+if(request3.body===void 0){await new Promise(resolve2=>nodeRequest.end(resolve2));return}let it=request3.body[Symbol.asyncIterator]();
+return new Promise(resolve2=>{writeNext();function writeNext(){sentinel.isClosed()||it.next().then(r=>{if(r.done===!0){nodeRequest.
+end(resolve2);return}nodeRequest.write(r.value,"binary",e=>{if(e==null){writeNext();return}it.throw!==void 0&&it.throw(connectErrorFromNodeReason(
 e)).catch(()=>{}),!(nodeRequest.writableEnded&&unwrapNodeErrorChain(e).map(getNodeErrorProps).some(p=>p.code=="ERR_STREA\
 M_WRITE_AFTER_END"))&&sentinel.error(e)})},e=>{sentinel.error(e)})}})}function createSentinel(signal){let rejectRace,closed2=!1,
 closedError,onErrorListeners=[],sentinel={error(error2){if(!closed2){closed2=!0,closedError=error2 instanceof ConnectError?
 error2:connectErrorFromNodeReason(error2),rejectRace?.(closedError);for(let onRejected of onErrorListeners)onRejected(closedError);
 cleanup()}},close(){closed2||(closed2=!0,rejectRace&&rejectRace(new ConnectError("sentinel completed early",Code.Internal)),
 cleanup())},isClosed(){return closed2},onError(onError){closed2?closedError!==void 0&&onError(closedError):onErrorListeners.
-push(onError)},race(promise){let resolveRace,race=new Promise((resolve,reject)=>{resolveRace=resolve,rejectRace=reject});
+push(onError)},race(promise){let resolveRace,race=new Promise((resolve2,reject)=>{resolveRace=resolve2,rejectRace=reject});
 return promise.then(value=>{resolveRace?.(value)},reason=>{rejectRace?.(reason)}),closed2&&rejectRace?.(closedError??new ConnectError(
 "sentinel completed early",Code.Internal)),race}};function cleanup(){signal&&signal.removeEventListener("abort",onSignalAbort),
 onErrorListeners=[],rejectRace=void 0}function onSignalAbort(){sentinel.error(getAbortSignalReason(this))}return signal&&
@@ -3502,9 +3507,9 @@ return`SVC_TRUST=${name}
 SVC_AUDIENCE=${audience}
 SVC_ENDPOINT=${endpoint}
 `}var rejectAction=change({name:"reject",summary:"End a verification without granting trust",positionals:VERIFICATION,options:[
-reasonOption],nameOf:verificationName,method:method.rejectCiVerification,fields:reasonOf2,show:printVerification});var import_node_fs3=require("node:fs");function mask({environment,surroundings},secret){environment.GITHUB_ACTIONS==="tr\
+reasonOption],nameOf:verificationName,method:method.rejectCiVerification,fields:reasonOf2,show:printVerification});var import_node_fs4=require("node:fs");function mask({environment,surroundings},secret){environment.GITHUB_ACTIONS==="tr\
 ue"&&surroundings.stderr(`::add-mask::${secret}
-`)}function addToSummary({environment,report},markdown){let path=environment.GITHUB_STEP_SUMMARY;if(path)try{(0,import_node_fs3.appendFileSync)(
+`)}function addToSummary({environment,report},markdown){let path=environment.GITHUB_STEP_SUMMARY;if(path)try{(0,import_node_fs4.appendFileSync)(
 path,markdown)}catch(error2){report(`The step summary could not be written: ${error2.message}`)}}var REQUEST_URL="ACTIONS_ID_TOKEN_REQUEST_URL",REQUEST_TOKEN="ACTIONS_ID_TOKEN_REQUEST_TOKEN",JWT_FORM=/^[\w-]+\.[\w-]+\.[\w-]+$/;
 function assertionSource(context,audience){let given=context.input.text("assertion-from");if(given===void 0)return{fresh:()=>askPlatform(
 context,audience),isRenewable:!0,variables:[REQUEST_URL,REQUEST_TOKEN]};let read=given==="-"?context.ports.readInput:async()=>fromVariable(

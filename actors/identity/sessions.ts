@@ -161,7 +161,10 @@ export function startSession(draft: Draft, session: NewSession): number {
     ...(authenticatedMs !== undefined && {
       authenticatedMs: authenticatedMs && Math.min(authenticatedMs, draft.at),
     }),
-    agent: agent.replace(/\p{Cc}+/gu, ' ').slice(0, AGENT_LENGTH_MAX),
+    agent: agent
+      .replace(/\p{Cc}+/gu, ' ')
+      .slice(0, AGENT_LENGTH_MAX)
+      .toWellFormed(),
   });
   return expiresMs;
 }

@@ -161,7 +161,10 @@ async function enrol(
       assertExpanded(datacenters, datacenter);
       revokeKey(draft, context, 'REPLACED', vmName(project, vm));
       const expiresMs = startAgentKey(draft, minted, vm, datacenter);
-      const about = { credential: minted.id, system: system.slice(0, SYSTEM_LENGTH_MAX) };
+      const about = {
+        credential: minted.id,
+        system: system.slice(0, SYSTEM_LENGTH_MAX).toWellFormed(),
+      };
       draft.send('enrolment', enrolment.instance, { type: 'enrolled', at: draft.at, ...about });
       putWatched(draft, vm, { before, datacenter, host });
       return { expiresMs };

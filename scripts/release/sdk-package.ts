@@ -21,7 +21,7 @@ const ENTRIES = {
   './sqlite': 'delivery-deduplicator',
 } as const;
 
-/** Of `@connectrpc/connect-node`, and of `node:sqlite` without a flag. */
+/** `@connectrpc/connect-node` needs it, and `node:sqlite` without a flag. */
 const ENGINES = { node: '>=22.13' };
 
 /** Makes the package in `folder`: compiled modules with their types, and the guide. */

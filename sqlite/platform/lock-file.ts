@@ -5,9 +5,10 @@
  * for the message.
  */
 import { hash } from 'node:crypto';
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import { makeFolder } from './make-folder.ts';
 import { makePrivate } from './private-file.ts';
 
 export interface FolderLock {
@@ -33,7 +34,7 @@ export class FolderLocked extends Error {
  * Locks `folder`, creating it (mode 0700) if missing. Throws `FolderLocked`, or what mkdir throws.
  */
 export function lockFolder(folder: string): FolderLock {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   const pidFile = join(folder, 'svc.pid');
   const path = join(folder, 'svc.lock');
   makePrivate(path);

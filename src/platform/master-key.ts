@@ -4,8 +4,9 @@
  * `svc admin rekey`, which seals them again; otherwise they would be lost.
  */
 import { hkdfSync } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { makeFolder } from '../../sqlite/platform/make-folder.ts';
 import { MASTER_KEY_BYTES } from '../../sqlite/platform/secrets/seal.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import { writeFileDurably } from './durable-file.ts';
@@ -93,7 +94,7 @@ function keyText(key: Uint8Array): string {
 }
 
 function create(file: string, random: Random): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(file), 0o700);
   const content = keyText(newMasterKey(random));
   // Exclusive: if two first starts race, one fails instead of replacing the other's key.
   writeFileDurably({ path: file, content, exclusive: true });

@@ -30,7 +30,7 @@ export interface VerifiedWebhook {
 export type WebhookRefusalReason =
   /** More than 1 MiB. */
   | 'BODY_TOO_LARGE'
-  /** A mistake of the receiver: what it passed is not the body as received, but parsed or read. */
+  /** A mistake of the receiver: it passed a parsed body, or a stream that was read before. */
   | 'BODY_NOT_RAW'
   /** No `svc-signature-v2`. A legacy signature alone does not count. */
   | 'SIGNATURE_MISSING'

@@ -64,6 +64,7 @@ import {
   addHealthGauges,
   createHealth,
   diskCheck,
+  type Health,
   historyCheck,
   hostCheck,
   operatorReport,
@@ -153,6 +154,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
 
   watchPermissions(base);
   const openMetrics = metricsListener(base);
+  const demoIsPrepared = settings.demo ? watchDemo(health) : () => {};
   const wait = createStartWait({ base, openMetrics, stopped });
   const storage = await openStorage({ base, ports, wait });
   if (storage.copies) watchCopies(base, storage.copies);
@@ -194,6 +196,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
         ...(stopped && { stopped }),
       })
     : undefined;
+  demoIsPrepared();
   const { ingest } = rooms.intake;
   const { registry } = rooms.vms;
   const collecting = await startCollecting({ base, ingest, registry, host });
@@ -215,6 +218,17 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
     },
     stop: () => closers.closeAll(),
   };
+}
+
+/** Not ready until the returned function is called: scripts read demo.json after `/readyz`. */
+function watchDemo(health: Pick<Health, 'watch'>): () => void {
+  const sentence = 'The project demo and demo.json are being prepared';
+  return health.watch({ kind: 'demo' }, () => ({
+    state: 'notReady',
+    reason: sentence,
+    summary: sentence,
+    isStart: true,
+  }));
 }
 
 /** Limits on changes; they see the disk as the readiness check does. */

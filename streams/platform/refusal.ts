@@ -53,10 +53,13 @@ export class Refusal extends Error {
     message: string,
     metadata: Readonly<Record<string, string>> = {},
   ) {
-    super(message);
+    // A message may quote half a surrogate pair, of a caller's or a cut text, which no JSON may hold.
+    super(message.toWellFormed());
     this.name = 'Refusal';
     this.reason = reason;
-    this.metadata = metadata;
+    this.metadata = Object.fromEntries(
+      Object.entries(metadata).map(([name, value]) => [name, value.toWellFormed()]),
+    );
   }
 }
 

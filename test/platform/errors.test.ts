@@ -110,3 +110,8 @@ t.test('Failures other than refusals', (t) => {
   t.equal(connectErrorOf(gone), gone, 'an error of the protocol is passed on unchanged');
   t.end();
 });
+
+t.test('a refusal holds no half of a surrogate pair', async (t) => {
+  const { message, metadata } = new Refusal('INVALID_FIELD', 'a\ud83d', { field: '\udc00b' });
+  t.same([message, metadata], ['a\ufffd', { field: '\ufffdb' }]);
+});

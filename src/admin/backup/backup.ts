@@ -4,7 +4,7 @@
  * backup that is interrupted before that leaves a folder that no restore accepts.
  */
 import { hash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { programFormats } from '../../../actors/platform/host/formats.ts';
@@ -16,6 +16,7 @@ import {
   copyFrozen,
 } from '../../../sqlite/platform/backup/frozen-copy.ts';
 import { copyStream } from '../../../sqlite/platform/backup/stream-copy.ts';
+import { makeFolder } from '../../../sqlite/platform/make-folder.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { EVENTS_STREAM } from '../../../streams/platform/commit/events.ts';
 import type { Stream, StreamSpec } from '../../../streams/platform/stream.ts';
@@ -202,7 +203,7 @@ function writeSmall(to: string, name: string, content: string): BackupFile {
 /** Creates the folder, or finds it empty; true if it was created here. */
 function claimFolder(to: string): boolean {
   try {
-    const isMade = mkdirSync(to, { recursive: true, mode: 0o700 }) !== undefined;
+    const isMade = makeFolder(to, 0o700) !== undefined;
     const found = readdirSync(to);
     if (found.length === 0) return isMade;
     const what = found.includes(MANIFEST_FILE) ? 'a backup already' : `${found[0]} already`;

@@ -3,8 +3,9 @@
  * folder 0700, file 0600, written atomically. A file that others could have read or created is
  * rejected, as ssh rejects such a key.
  */
-import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, lstatSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { makeFolder } from '../../../sqlite/platform/make-folder.ts';
 import { writeFileDurably } from '../../platform/durable-file.ts';
 import type { Surroundings } from '../command.ts';
 import { Fault } from './faults.ts';
@@ -46,7 +47,7 @@ export function readSession(path: string): StoredSession | undefined {
 
 /** Durable when it returns. Throws the errors of the file system. */
 export function writeSession(path: string, session: StoredSession): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(path), 0o700);
   // The folder may have existed before, with a mode from its creator's umask.
   chmodSync(dirname(path), 0o700);
   const content = `${JSON.stringify(session, null, 2)}\n`;

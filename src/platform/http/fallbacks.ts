@@ -10,6 +10,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { httpStatusOf, refusalBody, toConnectError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { errorAnswer, requestIn } from './envelopes.ts';
 
 /**
  * Counted, never sent, for clients that disconnected before the response. nginx's number for it.
@@ -32,7 +33,7 @@ export function addFallbacks(app: FastifyInstance, log: Log): void {
     const message = isRpcPath(path)
       ? `${path} is not a method of this service`
       : `There is nothing at ${path}`;
-    return sendRefusal(reply, new Refusal('UNKNOWN_PATH', message));
+    return sendRefusal(reply, new Refusal('UNKNOWN_PATH', message.toWellFormed()));
   };
   app.setNotFoundHandler(refusePath);
   // Before the body is read: a body without a route is never parsed.
@@ -105,10 +106,50 @@ function pathOf(request: FastifyRequest): string {
   return path.slice(0, 200);
 }
 
-const statusLines: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
-  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Content Too Large',
+/**
+ * Answers requests that the router refuses before any hook, such as a path with an invalid `%`, in
+ * the form of their path. For fastify's `frameworkErrors`.
+ */
+export function answerUnrouted(
+  error: FastifyError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const isTooLong = error.code === 'FST_ERR_MAX_PARAM_LENGTH';
+  const message = isTooLong
+    ? 'A part of the path is too long'
+    : 'The path is not valid: % must be followed by two hexadecimal digits of UTF-8';
+  const refusal = new Refusal('INVALID_FIELD', message);
+  const { method, url, headers } = request.raw;
+  const asked = { method: method ?? 'GET', url: url ?? '/', accept: headers.accept ?? '' };
+  const { type, body } = errorAnswer(asked, refusal);
+  for (const [name, value] of toConnectError(refusal).metadata) reply.header(name, value);
+  reply.header('x-request-id', request.id);
+  void reply
+    .code(error.statusCode ?? 400)
+    .type(type)
+    .send(body);
+}
+
+const UNKNOWN_REQUEST = { method: 'GET', url: '/', accept: '' } as const;
+
+/** Status lines of requests that the parser rejects, with a sentence; others are 400. */
+const rejected: Readonly<Record<string, readonly [status: string, message: string]>> = {
+  HPE_HEADER_OVERFLOW: [
+    '431 Request Header Fields Too Large',
+    'The headers are too large: send less than 64 KiB',
+  ],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request did not arrive in time'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [
+    '413 Content Too Large',
+    'The extensions of a chunk are too large',
+  ],
+  HPE_INVALID_CONTENT_LENGTH: ['400 Bad Request', 'Content-Length is not a number of bytes'],
+  HPE_UNEXPECTED_CONTENT_LENGTH: [
+    '400 Bad Request',
+    'Content-Length and Transfer-Encoding exclude each other: send one',
+  ],
+  HPE_INVALID_METHOD: ['400 Bad Request', 'The method is not one of HTTP'],
 };
 
 /**
@@ -117,17 +158,31 @@ const statusLines: Readonly<Record<string, string>> = {
  */
 export function clientErrorListener(
   record: (code: string) => void,
-): (error: NodeJS.ErrnoException, socket: Socket) => void {
+): (error: NodeJS.ErrnoException & { readonly rawPacket?: unknown }, socket: Socket) => void {
   return (error, socket) => {
-    const code = error.code ?? 'unknown';
+    const { code = 'unknown', rawPacket } = error;
     record(code);
     // A reset connection has no reader left; one with bytes on the way must not get a second head.
     if (code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
       socket.destroy();
       return;
     }
-    const status = statusLines[code] ?? '400 Bad Request';
-    const headers = 'connection: close\r\ncontent-length: 0\r\nx-content-type-options: nosniff';
-    socket.end(`HTTP/1.1 ${status}\r\n${headers}\r\n\r\n`);
+    const [status, message] = rejected[code] ?? [
+      '400 Bad Request',
+      'The request is not valid HTTP',
+    ];
+    const found = requestIn(Buffer.isBuffer(rawPacket) ? rawPacket : undefined);
+    // Its first line was in an earlier packet, which the parser does not keep.
+    const request = found ?? (code === 'HPE_HEADER_OVERFLOW' ? UNKNOWN_REQUEST : undefined);
+    const answer = request && errorAnswer(request, new Refusal('INVALID_FIELD', message));
+    const { type, body } = answer ?? { type: 'text/plain', body: '' };
+    const length = Buffer.byteLength(body);
+    const headers = [
+      'connection: close',
+      `content-length: ${length}`,
+      'x-content-type-options: nosniff',
+      ...(length > 0 ? [`content-type: ${type}`] : []),
+    ];
+    socket.end(`HTTP/1.1 ${status}\r\n${headers.join('\r\n')}\r\n\r\n${body}`);
   };
 }

@@ -8,10 +8,11 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { Refusal } from '../../../streams/platform/refusal.ts';
-import { httpStatusOf, refusalBody } from '../errors.ts';
+import { httpStatusOf } from '../errors.ts';
 import { isLoopback } from '../settings/setting-kinds.ts';
 import type { Settings } from '../settings/settings.ts';
 import { createAddressList } from './address-list.ts';
+import { errorAnswer } from './envelopes.ts';
 import { createHostCheck, isLocalName, nameOf, originForm } from './hosts.ts';
 import { PROBE_PATHS } from './operations.ts';
 
@@ -40,7 +41,7 @@ export function guardRequests(server: Server, options: RequestGuardOptions): voi
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     if (!isAdmitted(request, response)) return;
     const message = 'Expect accepts only 100-continue';
-    refuse(response, { status: 417, refusal: new Refusal('INVALID_FIELD', message) });
+    refuse(request, response, { status: 417, refusal: new Refusal('INVALID_FIELD', message) });
   });
 }
 
@@ -75,7 +76,7 @@ export function createGuard({ settings, recordRefused }: RequestGuardOptions) {
       const { cause, status, message } = problem;
       recordRefused(cause);
       const refusal = new Refusal('WRONG_HOST', message);
-      refuse(response, { status, refusal });
+      refuse(request, response, { status, refusal });
       return false;
     }
     // A browser that learned it for localhost could no longer open other programs there.
@@ -89,7 +90,7 @@ export function createGuard({ settings, recordRefused }: RequestGuardOptions) {
     const message =
       'Only the proxy in front of the service (SVC_TRUSTED_PROXY) may use plain http: ' +
       'use the https address';
-    refuse(response, { refusal: new Refusal('INSECURE_TRANSPORT', message) });
+    refuse(request, response, { refusal: new Refusal('INSECURE_TRANSPORT', message) });
     return false;
   };
 }
@@ -109,14 +110,16 @@ function isLocalPeer({ remoteAddress }: Socket): boolean {
 
 /** The body is not read, so the connection ends with the response. */
 function refuse(
+  { method = 'GET', url = '/', headers }: IncomingMessage,
   response: ServerResponse,
   { refusal, status = httpStatusOf(refusal.reason) }: { refusal: Refusal; status?: number },
 ): void {
-  const body = refusalBody(refusal);
+  const asked = { method, url: originForm(url), accept: headers.accept ?? '' };
+  const { type, body } = errorAnswer(asked, refusal);
   response
     .writeHead(status, {
       connection: 'close',
-      'content-type': 'application/json',
+      'content-type': type,
       'content-length': Buffer.byteLength(body),
     })
     .end(body);

@@ -21,7 +21,7 @@ import type { ListenAddress } from '../settings/setting-kinds.ts';
 import type { Settings } from '../settings/settings.ts';
 import { createAddressList } from './address-list.ts';
 import { boundConnections } from './connections.ts';
-import { addFallbacks, CLIENT_GONE, clientErrorListener } from './fallbacks.ts';
+import { addFallbacks, answerUnrouted, CLIENT_GONE, clientErrorListener } from './fallbacks.ts';
 import { addOperations } from './operations.ts';
 import type { ReaderCheck, ReadGate } from './read-gate.ts';
 import { guardRequests } from './request-guard.ts';
@@ -138,6 +138,7 @@ function createApp(options: HttpServerOptions, tls: TlsMaterial | undefined): Fa
     requestTimeout: limits.REQUEST_TIMEOUT_MS,
     keepAliveTimeout: limits.KEEP_ALIVE_MS,
     forceCloseConnections: 'idle',
+    frameworkErrors: answerUnrouted,
     clientErrorHandler: clientErrorListener((code) => clientErrors.inc({ code })),
     ...(tls
       ? { https: { ...bounds, ...tls, handshakeTimeout, minVersion: 'TLSv1.2' } }

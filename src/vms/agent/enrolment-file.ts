@@ -3,9 +3,10 @@
  * A copy on another machine is rejected, because a cloned disk would otherwise send its readings as
  * those of the original.
  */
-import { chownSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chownSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseMachineId } from '../../../actors/telemetry/collectors/host/identity.ts';
+import { makeFolder } from '../../../sqlite/platform/make-folder.ts';
 import { writeFileDurably } from '../../platform/durable-file.ts';
 
 /** Result of `svc agent enrol`, as stored. */
@@ -83,7 +84,7 @@ function parse(text: string): StoredEnrolment | undefined {
 
 /** To be called before a token is used up. Throws the errors of the file system. */
 export function prepareFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   const probe = join(folder, '.writable');
   writeFileDurably({ path: probe, content: '', exclusive: false });
   rmSync(probe);

@@ -11,7 +11,6 @@ import {
   closeSync,
   fdatasyncSync,
   ftruncateSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -21,6 +20,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { ObservedRow, ObservedValue } from '../../../actors/telemetry/collectors/collector.ts';
+import { makeFolder } from '../../../sqlite/platform/make-folder.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Random } from '../../../streams/platform/random.ts';
 import { syncFolder } from '../../platform/durable-file.ts';
@@ -97,7 +97,7 @@ export class RowBuffer {
   /** Adopts the files on disk. Throws the errors of the file system. */
   constructor(options: RowBufferOptions) {
     this.#options = options;
-    mkdirSync(options.folder, { recursive: true, mode: 0o700 });
+    makeFolder(options.folder, 0o700);
     for (const name of readdirSync(options.folder).sort()) {
       const number = Number(FORM.exec(name)?.[1]);
       if (!Number.isNaN(number)) this.#adopt(name, number);

@@ -5,13 +5,14 @@
  *
  *     virsh -> fleet (mapping) -> outlet of a project (disk) -> WriteSamples
  */
-import { mkdirSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ObservedRow } from '../../../actors/telemetry/collectors/collector.ts';
 import type { RunCommand } from '../../../actors/telemetry/collectors/command.ts';
 import { Fleet } from '../../../actors/telemetry/collectors/fleet/fleet.ts';
 import type { UnmatchedDomain } from '../../../actors/telemetry/collectors/fleet/placements.ts';
 import type { CollectorFault } from '../../../actors/telemetry/collectors/loop.ts';
+import { makeFolder } from '../../../sqlite/platform/make-folder.ts';
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
 import type { Random } from '../../../streams/platform/random.ts';
 import { writeFileDurably } from '../../platform/durable-file.ts';
@@ -144,7 +145,7 @@ export class FleetCollect {
       onFault: (problems) =>
         log.error({ problems }, 'The mapping cannot be used; the previous one stays in use'),
     });
-    mkdirSync(buffersFolder(folder), { recursive: true, mode: 0o700 });
+    makeFolder(buffersFolder(folder), 0o700);
     // Rows of projects that are no longer in the mapping still belong to them.
     for (const name of readdirSync(buffersFolder(folder))) {
       const project = /^project-(.+)$/.exec(name)?.[1];

@@ -232,3 +232,15 @@ t.test('values are the same as bytes and as text, whatever they are', async (t) 
   });
   t.same(wrong, []);
 });
+
+t.test('bytes that are not UTF-8 become U+FFFD, as in Prometheus', async (t) => {
+  const value = 'a\udcff\ud83d';
+  t.equal(
+    JSON.parse(text(encodeResult({ data: { type: 'string', timeMs: 0, value }, ...none }))).data
+      .result[1],
+    'a\ufffd\ufffd',
+  );
+  t.notMatch(text(encodeResult({ data: { type: 'string', timeMs: 0, value }, ...none })), /\\ud/);
+  t.notMatch(text(encodeError('execution', `invalid label ${value}`)), /\\ud/);
+  t.notMatch(text(encodeData({ [value]: [value] })), /\\ud/);
+});

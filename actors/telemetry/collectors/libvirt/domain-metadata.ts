@@ -187,5 +187,5 @@ const ENTITIES: Readonly<Record<string, string>> = {
 export function elementText(xml: string): string {
   const [, text = ''] = /^<([\w.:-]+)(?:\s[^<>]*)?>([^<>]*)<\/\1>$/.exec(xml)?.slice(1) ?? [];
   const plain = text.replace(/&(lt|gt|quot|apos|amp);/g, (entity) => ENTITIES[entity] ?? entity);
-  return plain.trim().slice(0, TEXT_LENGTH_MAX);
+  return plain.trim().slice(0, TEXT_LENGTH_MAX).toWellFormed();
 }

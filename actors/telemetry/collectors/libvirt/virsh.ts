@@ -71,7 +71,7 @@ export function messageOf({ stderr }: Pick<CommandOutcome, 'stderr'>): string {
     .trim()
     .split(/\s*\n\s*/)
     .join(': ');
-  return withoutLogins(said).slice(0, MESSAGE_LENGTH_MAX);
+  return withoutLogins(said).slice(0, MESSAGE_LENGTH_MAX).toWellFormed();
 }
 
 /**

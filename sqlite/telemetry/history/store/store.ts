@@ -6,12 +6,13 @@
  *   log ─▶ append ─▶ head ─▶ flush (hourly per VM) ─▶ chunks ─▶ merged by day ─▶ dropped by age
  *                      └──────────── read: head first, then chunks ─────────────┘
  */
-import { mkdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import { RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
 import type { SampleBatch } from '../../../../streams/telemetry/samples/batch.ts';
 import type { LatestRow } from '../../../../streams/telemetry/samples/columns.ts';
+import { makeFolder } from '../../../platform/make-folder.ts';
 import {
   addReports,
   type CheckReport,
@@ -92,7 +93,7 @@ export interface HistoryStats extends HeadCounts {
 
 /** Opens the store and creates the file if it is missing. Close it after use. */
 export function openHistory(options: HistoryOptions): History {
-  mkdirSync(options.folder, { recursive: true });
+  makeFolder(options.folder);
   return new History(options);
 }
 

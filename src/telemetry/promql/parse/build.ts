@@ -43,6 +43,7 @@ import type {
   Span,
   VectorMatching,
 } from '../ast.ts';
+import { goQuote } from '../format-go.ts';
 import { functionSignatures } from '../functions/signatures.ts';
 import {
   createMatcher,
@@ -243,13 +244,14 @@ function textOf(token: Token): string {
   return token.kind === 'string' ? stringOf(token.text) : token.text;
 }
 
-/** `node` is a `GroupingLabels`. Any text except the empty one may name a label (UTF-8 names). */
+/** `node` is a `GroupingLabels`. Any UTF-8 text except the empty one may name a label. */
 function labelsOf(context: BuildContext, node: SyntaxNode): string[] {
   return childrenOf(node).map((child) => {
     const token = context.first(child);
     const label = token.kind === 'string' ? stringOf(token.text) : token.text;
-    if (label === '') throw context.refuse(token, 'invalid label name for grouping: ""');
-    return label;
+    // Bytes that are not UTF-8 are lone surrogates.
+    if (label !== '' && label.isWellFormed()) return label;
+    throw context.refuse(token, `invalid label name for grouping: ${goQuote(label)}`);
   });
 }
 

@@ -72,7 +72,7 @@ export function encodeTexts(
   texts: readonly string[],
   options: EncodingOptions = {},
 ): Uint8Array<ArrayBuffer> {
-  return encodeList(texts, (text) => JSON.stringify(text), options);
+  return encodeList(texts, jsonText, options);
 }
 
 /** Any JSON value as `data`, however deep. Throws like `encodeResult`. */
@@ -82,7 +82,17 @@ export function encodeData(data: unknown, options: EncodingOptions = {}): Uint8A
 
 /** The envelope of a rejected or failed query, UTF-8. The caller sets the HTTP status. */
 export function encodeError(errorType: PromqlErrorType, error: string): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(JSON.stringify({ status: 'error', errorType, error }));
+  return new TextEncoder().encode(
+    JSON.stringify({ status: 'error', errorType, error: error.toWellFormed() }),
+  );
+}
+
+/**
+ * A text as JSON. Bytes of a query's strings that are not UTF-8 are lone surrogates here, which no
+ * JSON may hold; they become U+FFFD, as in Prometheus.
+ */
+function jsonText(text: string): string {
+  return JSON.stringify(text.toWellFormed());
 }
 
 const NO_NOTES: AnswerNotes = { warnings: [], infos: [] };
@@ -137,7 +147,7 @@ function appendNotes(
   kind: 'warnings' | 'infos',
   notes: readonly string[],
 ): void {
-  if (notes.length > 0) text.append(`,"${kind}":${JSON.stringify(notes)}`);
+  if (notes.length > 0) text.append(`,"${kind}":[${notes.map(jsonText).join()}]`);
 }
 
 function truncate(data: ResultData, limit: number): { kept: ResultData; truncated: boolean } {
@@ -156,7 +166,7 @@ function appendResult(text: BoundedText, data: ResultData): void {
       text.append(`[${secondsText(data.timeMs)},"${scalarText(data.value)}"]`);
       return;
     case 'string':
-      text.append(`[${secondsText(data.timeMs)},${JSON.stringify(data.value)}]`);
+      text.append(`[${secondsText(data.timeMs)},${jsonText(data.value)}]`);
       return;
     case 'vector': {
       const time = secondsText(data.timeMs);
@@ -225,7 +235,7 @@ function labelsText({ pairs }: Labels): string {
   let text = '{';
   for (const [name, value] of pairs) {
     if (text.length > 1) text += ',';
-    text += `${JSON.stringify(name)}:${JSON.stringify(value)}`;
+    text += `${jsonText(name)}:${jsonText(value)}`;
   }
   return `${text}}`;
 }
@@ -262,7 +272,8 @@ function appendJson(text: BoundedText, root: unknown): void {
   for (let piece = pending.pop(); piece !== undefined; piece = pending.pop()) {
     if ('text' in piece) text.append(piece.text);
     else if (typeof piece.value !== 'object' || piece.value === null) {
-      text.append(JSON.stringify(piece.value));
+      const { value } = piece;
+      text.append(typeof value === 'string' ? jsonText(value) : JSON.stringify(value));
     } else pending.push(...piecesOf(piece.value).reverse());
   }
 }
@@ -272,7 +283,7 @@ function piecesOf(value: object): Piece[] {
   const pieces: Piece[] = [{ text: isList ? '[' : '{' }];
   for (const [key, inner] of Object.entries(value)) {
     const comma = pieces.length > 1 ? ',' : '';
-    pieces.push({ text: isList ? comma : `${comma}${JSON.stringify(key)}:` }, { value: inner });
+    pieces.push({ text: isList ? comma : `${comma}${jsonText(key)}:` }, { value: inner });
   }
   pieces.push({ text: isList ? ']' : '}' });
   return pieces;
