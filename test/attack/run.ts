@@ -10,6 +10,8 @@ import { attackByChanges } from './changes.ts';
 import { attackCi } from './ci.ts';
 import { attackCredentials } from './credentials.ts';
 import { attackByFuzzing } from './fuzz.ts';
+import { attackLoopback } from './loopback.ts';
+import { attackRekey } from './rekey.ts';
 import { type ClassResult, Tally } from './tally.ts';
 import { startTarget, Undo } from './target.ts';
 import { attackTenancy } from './tenancy.ts';
@@ -27,6 +29,8 @@ export const ATTACKS = {
   abuse: attackByAbuse,
   threads: attackThreads,
   changes: attackByChanges,
+  loopback: attackLoopback,
+  rekey: attackRekey,
   fuzz: attackByFuzzing,
 } as const satisfies Readonly<Record<string, Attack>>;
 
@@ -56,6 +60,7 @@ const PROGRAMS: readonly {
   readonly limits: Readonly<Record<string, string>>;
 }[] = [
   { classes: ['tenancy', 'credentials', 'ci', 'addresses'], limits: WIDE_LIMITS },
+  { classes: ['loopback', 'rekey'], limits: WIDE_LIMITS },
   { classes: ['abuse'], limits: {} },
   { classes: ['threads'], limits: {} },
   // The number of committed decisions is read there.
