@@ -73,6 +73,24 @@ export async function startChromium(t: Teardown): Promise<Chromium> {
   };
 }
 
+/** Calls a method as the page's script does, with its session and its Origin. */
+export async function callFrom(
+  page: Page,
+  method: string,
+  message: object,
+): Promise<{ readonly status: number; readonly body: Record<string, unknown> }> {
+  const init = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'connect-protocol-version': '1' },
+    body: JSON.stringify(message),
+  };
+  const { status, text } = (await page.evaluate(
+    `fetch(${JSON.stringify(method)}, ${JSON.stringify(init)})
+      .then(async (answer) => ({ status: answer.status, text: await answer.text() }))`,
+  )) as { readonly status: number; readonly text: string };
+  return { status, body: JSON.parse(text) };
+}
+
 /** Runs in the page. */
 const NOTE_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (event) =>
   svcTestViolation('policy: ' + event.violatedDirective + ' ' + event.blockedURI));`;
