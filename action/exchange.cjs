@@ -2521,28 +2521,30 @@ PermissionDenied,explanation:"The credential belongs to another project, or the 
 response is the same whether or not the resource exists"},MISSING_CAPABILITY:{code:Code.PermissionDenied,explanation:"Th\
 e caller lacks a permission. `capability` names the capability that the credential, or the owner of a new key, lacks; `r\
 ole` names the role that is too low"},IDENTITY_DISABLED:{code:Code.PermissionDenied,explanation:"The identity behind the\
- credential is disabled"},GRANT_REMOVED:{code:Code.PermissionDenied,explanation:"The identity's grant was removed"},HUMAN_OPERATION:{
-code:Code.PermissionDenied,explanation:"Only signed-in people may do this; no credential can"},INSECURE_TRANSPORT:{code:Code.
-PermissionDenied,explanation:"The request arrived over plain http and bypassed the proxy that terminates TLS. Use the ht\
-tps address"},WRONG_HOST:{code:Code.FailedPrecondition,status:421,explanation:"The Host header does not name this servic\
-e (SVC_PUBLIC_URL, SVC_ALLOWED_HOSTS), or it is missing, repeated or malformed (then 400). The request itself may be fin\
-e. Resend it with the right host name"},EXCHANGE_DENIED:{code:Code.PermissionDenied,explanation:"The CI identity is not \
-the approved one, or may not act now. `cause` says why, `claims` lists the differences as JSON, and `correlation` finds \
-the refusal in the audit log"},NOT_FOUND:{code:Code.NotFound,explanation:"The caller's project has no resource with that\
- name"},STALE_VERSION:{code:Code.Aborted,explanation:"The edit is based on an older version; `currentVersion` is the lat\
-est"},IN_PROGRESS:{code:Code.Aborted,explanation:"An earlier change is still being completed, such as ending the tokens \
-of a disabled account. Send the same request again a little later"},LIMIT_EXCEEDED:{code:Code.FailedPrecondition,explanation:"\
-The project, or one owner in it, has reached a limit; `limit` is its value"},INVALID_STATE:{code:Code.FailedPrecondition,
-explanation:"The resource is in a state that does not allow this"},RECIPIENT_NOT_MEMBER:{code:Code.FailedPrecondition,explanation:"\
-Mail is sent only to verified addresses of members; `addresses` lists the others"},TOO_MANY_REQUESTS:{code:Code.ResourceExhausted,
-explanation:"Too many requests. Back off and honour Retry-After"},QUERY_TIMEOUT:{code:Code.DeadlineExceeded,explanation:"\
-The query took longer than 10 seconds. Request less. Never read this as zero"},NOT_READY:{code:Code.Unavailable,explanation:"\
-A part of the service is not responding. The same request can be sent again"},UNKNOWN_PATH:{code:Code.Unimplemented,status:404,
-explanation:"There is nothing at that path, or the service is older than its client and lacks the method"},METHOD_NOT_ALLOWED:{
-code:Code.Unimplemented,status:405,explanation:"The path does not accept this HTTP method; the Allow header lists those \
-it accepts"},UNSUPPORTED_MEDIA_TYPE:{code:Code.InvalidArgument,status:415,explanation:"The path does not accept this Con\
-tent-Type; the message names those it accepts"},INTERNAL:{code:Code.Internal,explanation:"The service failed. Its log ha\
-s the cause, under the request id if the message names one"}};var HTTP_STATUS={[Code.InvalidArgument]:400,[Code.FailedPrecondition]:400,[Code.Unauthenticated]:401,[Code.PermissionDenied]:403,
+ credential is disabled"},GRANT_REMOVED:{code:Code.PermissionDenied,explanation:"The identity's grant was removed"},NETWORK_NOT_ALLOWED:{
+code:Code.PermissionDenied,explanation:"The key is bound to networks, and the request came from an address outside them.\
+ Use the key from there, or create one for the network of this client"},HUMAN_OPERATION:{code:Code.PermissionDenied,explanation:"\
+Only signed-in people may do this; no credential can"},INSECURE_TRANSPORT:{code:Code.PermissionDenied,explanation:"The r\
+equest arrived over plain http and bypassed the proxy that terminates TLS. Use the https address"},WRONG_HOST:{code:Code.
+FailedPrecondition,status:421,explanation:"The Host header does not name this service (SVC_PUBLIC_URL, SVC_ALLOWED_HOSTS\
+), or it is missing, repeated or malformed (then 400). The request itself may be fine. Resend it with the right host nam\
+e"},EXCHANGE_DENIED:{code:Code.PermissionDenied,explanation:"The CI identity is not the approved one, or may not act now\
+. `cause` says why, `claims` lists the differences as JSON, and `correlation` finds the refusal in the audit log"},NOT_FOUND:{
+code:Code.NotFound,explanation:"The caller's project has no resource with that name"},STALE_VERSION:{code:Code.Aborted,explanation:"\
+The edit is based on an older version; `currentVersion` is the latest"},IN_PROGRESS:{code:Code.Aborted,explanation:"An e\
+arlier change is still being completed, such as ending the tokens of a disabled account. Send the same request again a l\
+ittle later"},LIMIT_EXCEEDED:{code:Code.FailedPrecondition,explanation:"The project, or one owner in it, has reached a l\
+imit; `limit` is its value"},INVALID_STATE:{code:Code.FailedPrecondition,explanation:"The resource is in a state that do\
+es not allow this"},RECIPIENT_NOT_MEMBER:{code:Code.FailedPrecondition,explanation:"Mail is sent only to verified addres\
+ses of members; `addresses` lists the others"},TOO_MANY_REQUESTS:{code:Code.ResourceExhausted,explanation:"Too many requ\
+ests. Back off and honour Retry-After"},QUERY_TIMEOUT:{code:Code.DeadlineExceeded,explanation:"The query took longer tha\
+n 10 seconds. Request less. Never read this as zero"},NOT_READY:{code:Code.Unavailable,explanation:"A part of the servic\
+e is not responding. The same request can be sent again"},UNKNOWN_PATH:{code:Code.Unimplemented,status:404,explanation:"\
+There is nothing at that path, or the service is older than its client and lacks the method"},METHOD_NOT_ALLOWED:{code:Code.
+Unimplemented,status:405,explanation:"The path does not accept this HTTP method; the Allow header lists those it accepts"},
+UNSUPPORTED_MEDIA_TYPE:{code:Code.InvalidArgument,status:415,explanation:"The path does not accept this Content-Type; th\
+e message names those it accepts"},INTERNAL:{code:Code.Internal,explanation:"The service failed. Its log has the cause, \
+under the request id if the message names one"}};var HTTP_STATUS={[Code.InvalidArgument]:400,[Code.FailedPrecondition]:400,[Code.Unauthenticated]:401,[Code.PermissionDenied]:403,
 [Code.NotFound]:404,[Code.Aborted]:409,[Code.ResourceExhausted]:429,[Code.Unavailable]:503,[Code.DeadlineExceeded]:504};var EXIT_DENIED=3,EXIT_NOT_FOUND=4,EXIT_UNCERTAIN=5,Fault=class extends Error{exitCode;hint;reason;constructor(message,{
 exitCode=1,hint,reason}={}){super(message),this.reason=reason??"CLIENT",this.name="Fault",this.exitCode=exitCode,this.hint=
 hint}},UsageError=class extends Fault{constructor(message,hint){super(message,{exitCode:2,hint}),this.name="UsageError"}},
@@ -2551,17 +2553,17 @@ EXIT_OF={[Code.Unauthenticated]:EXIT_DENIED,[Code.PermissionDenied]:EXIT_DENIED,
 Sign in with "svc login", or set SVC_API_KEY to a key',CREDENTIAL_EXPIRED:'Sign in again with "svc login", or use a new \
 key',CREDENTIAL_REVOKED:'Sign in again with "svc login", or use the successor of the key',PROJECT_BOUNDARY:'A key works \
 only in its own project. "svc projects list" shows the projects that you are a member of',HUMAN_OPERATION:'Keys cannot d\
-o this. Sign in with "svc login" and run it again',TOO_MANY_REQUESTS:"Try again later, or allow more time with --timeout",
-STALE_VERSION:"Another user changed it in the meantime. Check it, and run the command again",UNKNOWN_PATH:"The service i\
-s older than this command and does not have this method"};function refusalOf(error2,hints={}){if(!(error2 instanceof ConnectError))
-return;let[info]=error2.findDetails(ErrorInfoSchema),reason=info?.reason??snakeCase(Code[error2.code]??"unknown"),metadata={
-...info?.metadata,...retryAfterOf(error2)};return{reason,metadata,message:error2.rawMessage,hint:hints[reason]??hintFrom(
-reason,metadata)??HINTS[reason]??explanationOf(reason),exitCode:EXIT_OF[error2.code]??1}}function hintFrom(reason,{role,
-capability,correlation,metricId,known}){if(reason==="UNKNOWN_METRIC"){let closest=closestName(metricId??"",known?.split(
-", ")??[]);return closest&&`Did you mean ${JSON.stringify(closest)}?`}if(reason==="EXCHANGE_DENIED"&&correlation)return`\
-An owner of the project can look up this refusal: svc audit list --correlation ${correlation}`;if(reason==="MISSING_CAPA\
-BILITY"){if(role)return"An owner of the project can give you another role: svc members role";if(capability)return`A key \
-is limited to the permissions it was created with and those of its owner. Missing here: ${capability}`}}function explanationOf(reason){
+o this. Sign in with "svc login" and run it again',SIGN_IN_TOO_OLD:'Run "svc login", then this command again',TOO_MANY_REQUESTS:"\
+Try again later, or allow more time with --timeout",STALE_VERSION:"Another user changed it in the meantime. Check it, an\
+d run the command again",UNKNOWN_PATH:"The service is older than this command and does not have this method"};function refusalOf(error2,hints={}){
+if(!(error2 instanceof ConnectError))return;let[info]=error2.findDetails(ErrorInfoSchema),reason=info?.reason??snakeCase(
+Code[error2.code]??"unknown"),metadata={...info?.metadata,...retryAfterOf(error2)};return{reason,metadata,message:error2.
+rawMessage,hint:hints[reason]??hintFrom(reason,metadata)??HINTS[reason]??explanationOf(reason),exitCode:EXIT_OF[error2.code]??
+1}}function hintFrom(reason,{role,capability,correlation,metricId,known}){if(reason==="UNKNOWN_METRIC"){let closest=closestName(
+metricId??"",known?.split(", ")??[]);return closest&&`Did you mean ${JSON.stringify(closest)}?`}if(reason==="EXCHANGE_DE\
+NIED"&&correlation)return`An owner of the project can look up this refusal: svc audit list --correlation ${correlation}`;
+if(reason==="MISSING_CAPABILITY"){if(role)return"An owner of the project can give you another role: svc members role";if(capability)
+return`A key is limited to the permissions it was created with and those of its owner. Missing here: ${capability}`}}function explanationOf(reason){
 return Object.entries(errorCatalogue).find(([known])=>known===reason)?.[1].explanation}function retryAfterOf(error2){let retryAfterSeconds=error2.
 metadata.get("retry-after");return retryAfterSeconds===null?{}:{retryAfterSeconds}}function describeFault(error2,{command,
 json:json2,hints,fieldHint}){let refusal=refusalOf(error2,hints),fault=refusal??(error2 instanceof Fault?error2:void 0);
@@ -2962,11 +2964,9 @@ map(printable))).join(`
 `}function facts(pairs){let displayed2=pairs.filter(([,value])=>value!==""),width=Math.max(0,...displayed2.map(([name])=>name.
 length));return displayed2.map(([name,value])=>`${name.padEnd(width)}  ${printable(value)}
 `).join("")}function json(value){return`${JSON.stringify(value,null,2)}
-`}function messageJson(schema,message){return toJson(schema,message,{alwaysEmitImplicit:!0})}function printMessage({json:isJson,
-print},schema,message,text2){return print(isJson?json(messageJson(schema,create(schema,message))):text2()),0}function localTime(unixSeconds){
-let seconds=Number(unixSeconds??0);if(seconds===0)return"";let unixMs=seconds*1e3;return Number.isNaN(new Date(unixMs).getTime())?
-"?":withOffset(unixMs)}function enumText(names,value){let name=Object.entries(names).find(([,known])=>known===value)?.[0]??
-"";return value===0?"":name}function fullName(displayName,name){return displayName===""?name:`${displayName} (${name})`}var file_svc_project_v1_project=fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUm\
+`}function messageJson(schema,message){return toJson(schema,message,{alwaysEmitImplicit:!0})}function messageDocument(schema,message){
+return json(messageJson(schema,create(schema,message)))}function printMessage({json:isJson,print},schema,message,text2){
+return print(isJson?messageDocument(schema,message):text2()),0}var file_svc_project_v1_project=fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUm\
 VxdWVzdCKJAQoGUGVyc29uEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEg0KBWVtYWlsGAMgASgJEhYKDnNpZ25faW5fbWV0aG9kGAQgAS\
 gJEhwKFHNlc3Npb25fZXhwaXJlc191bml4GAUgASgDEhYKDnVucHJvdmVuX2VtYWlsGAYgASgJIhcKFUdldFNlcnZpY2VJbmZvUmVxdWVzdCKAAgoLU2Vydm\
 ljZUluZm8SDwoHdmVyc2lvbhgBIAEoCRIhChlzYW1wbGluZ19pbnRlcnZhbF9zZWNvbmRzGAIgASgFEhAKCGhhc19tYWlsGAMgASgIEjgKCmNpX2lzc3Vlcn\
@@ -2986,41 +2986,41 @@ NwbGF5X25hbWUYAyABKAkiIQoRR2V0UHJvamVjdFJlcXVlc3QSDAoEbmFtZRgBIAEoCSKMAQoGTWVtYm
 1lGAIgASgJEg0KBWVtYWlsGAMgASgJEiIKBHJvbGUYBCABKA4yFC5zdmMucHJvamVjdC52MS5Sb2xlEhMKC2pvaW5lZF91bml4GAUgASgDEhYKDnVucHJvdm\
 VuX2VtYWlsGAYgASgJIlEKEkxpc3RNZW1iZXJzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW\
 4YAyABKAkiVwoTTGlzdE1lbWJlcnNSZXNwb25zZRInCgdtZW1iZXJzGAEgAygLMhYuc3ZjLnByb2plY3QudjEuTWVtYmVyEhcKD25leHRfcGFnZV90b2tlbh\
-gCIAEoCSKBAwoKSW52aXRhdGlvbhIMCgRuYW1lGAEgASgJEg0KBWVtYWlsGAIgASgJEiIKBHJvbGUYAyABKA4yFC5zdmMucHJvamVjdC52MS5Sb2xlEi8KBX\
+gCIAEoCSKXAwoKSW52aXRhdGlvbhIMCgRuYW1lGAEgASgJEg0KBWVtYWlsGAIgASgJEiIKBHJvbGUYAyABKA4yFC5zdmMucHJvamVjdC52MS5Sb2xlEi8KBX\
 N0YXRlGAQgASgOMiAuc3ZjLnByb2plY3QudjEuSW52aXRhdGlvbi5TdGF0ZRISCgppbnZpdGVkX2J5GAUgASgJEhQKDGNyZWF0ZWRfdW5peBgGIAEoAxIUCg\
 xleHBpcmVzX3VuaXgYByABKAMSEwoLYWNjZXB0ZWRfYnkYCCABKAkSFAoMZW1haWxfcHJvdmVuGAkgASgIEh8KF2ludml0ZWRfYnlfZGlzcGxheV9uYW1lGA\
-ogASgJEiAKGGFjY2VwdGVkX2J5X2Rpc3BsYXlfbmFtZRgLIAEoCSJTCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgsKB1BFTkRJTkcQARIMCghBQ0\
-NFUFRFRBACEgsKB1JFVk9LRUQQAxILCgdFWFBJUkVEEAQicgoTSW52aXRlTWVtYmVyUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEgoKcmVxdWVzdF\
-9pZBgCIAEoCRINCgVlbWFpbBgDIAEoCRIiCgRyb2xlGAQgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZSJ/ChRJbnZpdGVNZW1iZXJSZXNwb25zZRIuCgppbn\
-ZpdGF0aW9uGAEgASgLMhouc3ZjLnByb2plY3QudjEuSW52aXRhdGlvbhIMCgRsaW5rGAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgSDwoHZW1haW\
-xlZBgEIAEoCCJVChZMaXN0SW52aXRhdGlvbnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbh\
-gDIAEoCSJjChdMaXN0SW52aXRhdGlvbnNSZXNwb25zZRIvCgtpbnZpdGF0aW9ucxgBIAMoCzIaLnN2Yy5wcm9qZWN0LnYxLkludml0YXRpb24SFwoPbmV4dF\
-9wYWdlX3Rva2VuGAIgASgJIjsKF1Jldm9rZUludml0YXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI3ChNSZW1vdmVNZW\
-1iZXJSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIWChRSZW1vdmVNZW1iZXJSZXNwb25zZSJcChRTZXRNZW1iZXJSb2xlUmVxdW\
-VzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSIgoEcm9sZRgDIAEoDjIULnN2Yy5wcm9qZWN0LnYxLlJvbGUiSQoORW5yb2xWbVJlcXVlc3\
-QSDwoHdm1fbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhIKCmRhdGFjZW50ZXIYAyABKAkihAEKD0Vucm9sVm1SZXNwb25zZRIPCgd2bV9uYW1lGA\
-EgASgJEhcKD2Vucm9sbWVudF90b2tlbhgCIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAMgASgIEhQKDGV4cGlyZXNfdW5peBgEIAEoAxIXCg9pbnN0YWxsX2\
-NvbW1hbmQYBSABKAkiNwoQVW5lbnJvbFZtUmVxdWVzdBIPCgd2bV9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiEwoRVW5lbnJvbFZtUmVzcG9uc2\
-UqPwoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASCgoGVklFV0VSEAESCgoGRURJVE9SEAISCQoFT1dORVIQAzKEDQoOUHJvamVjdFNlcnZpY2USSwoHR2\
-V0U2VsZhIeLnN2Yy5wcm9qZWN0LnYxLkdldFNlbGZSZXF1ZXN0GhYuc3ZjLnByb2plY3QudjEuUGVyc29uIgiKtRgECAYYBhJeCg5HZXRTZXJ2aWNlSW5mbx\
-IlLnN2Yy5wcm9qZWN0LnYxLkdldFNlcnZpY2VJbmZvUmVxdWVzdBobLnN2Yy5wcm9qZWN0LnYxLlNlcnZpY2VJbmZvIgiKtRgECAYYBhJ0ChFTaWduT3V0RX\
-Zlcnl3aGVyZRIoLnN2Yy5wcm9qZWN0LnYxLlNpZ25PdXRFdmVyeXdoZXJlUmVxdWVzdBopLnN2Yy5wcm9qZWN0LnYxLlNpZ25PdXRFdmVyeXdoZXJlUmVzcG\
-9uc2UiCoq1GAYIBhABGAYSYwoMTGlzdFNlc3Npb25zEiMuc3ZjLnByb2plY3QudjEuTGlzdFNlc3Npb25zUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLkxpc3\
-RTZXNzaW9uc1Jlc3BvbnNlIgiKtRgECAYYBhJfCgpFbmRTZXNzaW9uEiEuc3ZjLnByb2plY3QudjEuRW5kU2Vzc2lvblJlcXVlc3QaIi5zdmMucHJvamVjdC\
-52MS5FbmRTZXNzaW9uUmVzcG9uc2UiCoq1GAYIBhABGAYSZQoMTGlzdFByb2plY3RzEiMuc3ZjLnByb2plY3QudjEuTGlzdFByb2plY3RzUmVxdWVzdBokLn\
-N2Yy5wcm9qZWN0LnYxLkxpc3RQcm9qZWN0c1Jlc3BvbnNlIgqKtRgGCAYYBiABEloKDUNyZWF0ZVByb2plY3QSJC5zdmMucHJvamVjdC52MS5DcmVhdGVQcm\
-9qZWN0UmVxdWVzdBoXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QiCoq1GAYIBhABGAYSUgoKR2V0UHJvamVjdBIhLnN2Yy5wcm9qZWN0LnYxLkdldFByb2plY3\
-RSZXF1ZXN0Ghcuc3ZjLnByb2plY3QudjEuUHJvamVjdCIIirUYBAgGGAESWgoNVXBkYXRlUHJvamVjdBIkLnN2Yy5wcm9qZWN0LnYxLlVwZGF0ZVByb2plY3\
-RSZXF1ZXN0Ghcuc3ZjLnByb2plY3QudjEuUHJvamVjdCIKirUYBggGEAEYAxJiCgtMaXN0TWVtYmVycxIiLnN2Yy5wcm9qZWN0LnYxLkxpc3RNZW1iZXJzUm\
-VxdWVzdBojLnN2Yy5wcm9qZWN0LnYxLkxpc3RNZW1iZXJzUmVzcG9uc2UiCoq1GAYIBhgBIAESZQoMSW52aXRlTWVtYmVyEiMuc3ZjLnByb2plY3QudjEuSW\
-52aXRlTWVtYmVyUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLkludml0ZU1lbWJlclJlc3BvbnNlIgqKtRgGCAYQARgDEm4KD0xpc3RJbnZpdGF0aW9ucxImLn\
-N2Yy5wcm9qZWN0LnYxLkxpc3RJbnZpdGF0aW9uc1JlcXVlc3QaJy5zdmMucHJvamVjdC52MS5MaXN0SW52aXRhdGlvbnNSZXNwb25zZSIKirUYBggGGAMgAR\
-JjChBSZXZva2VJbnZpdGF0aW9uEicuc3ZjLnByb2plY3QudjEuUmV2b2tlSW52aXRhdGlvblJlcXVlc3QaGi5zdmMucHJvamVjdC52MS5JbnZpdGF0aW9uIg\
-qKtRgGCAYQARgDEmUKDFJlbW92ZU1lbWJlchIjLnN2Yy5wcm9qZWN0LnYxLlJlbW92ZU1lbWJlclJlcXVlc3QaJC5zdmMucHJvamVjdC52MS5SZW1vdmVNZW\
-1iZXJSZXNwb25zZSIKirUYBggGEAEYBxJZCg1TZXRNZW1iZXJSb2xlEiQuc3ZjLnByb2plY3QudjEuU2V0TWVtYmVyUm9sZVJlcXVlc3QaFi5zdmMucHJvam\
-VjdC52MS5NZW1iZXIiCoq1GAYIBhABGAMSVgoHRW5yb2xWbRIeLnN2Yy5wcm9qZWN0LnYxLkVucm9sVm1SZXF1ZXN0Gh8uc3ZjLnByb2plY3QudjEuRW5yb2\
-xWbVJlc3BvbnNlIgqKtRgGCAYQARgCElwKCVVuZW5yb2xWbRIgLnN2Yy5wcm9qZWN0LnYxLlVuZW5yb2xWbVJlcXVlc3QaIS5zdmMucHJvamVjdC52MS5Vbm\
-Vucm9sVm1SZXNwb25zZSIKirUYBggGEAEYAmIGcHJvdG8z",[file_svc_options_v1_policy]);var Invitation_State={STATE_UNSPECIFIED:0,PENDING:1,ACCEPTED:2,REVOKED:3,EXPIRED:4};var ProjectService=serviceDesc(file_svc_project_v1_project,0);var file_svc_monitoring_v1_delivery=fileDesc("CiBzdmMvbW9uaXRvcmluZy92MS9kZWxpdmVyeS5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEiyA\
+ogASgJEiAKGGFjY2VwdGVkX2J5X2Rpc3BsYXlfbmFtZRgLIAEoCRIUCgxtYWlsX3Byb2JsZW0YDCABKAkiUwoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRU\
+QQABILCgdQRU5ESU5HEAESDAoIQUNDRVBURUQQAhILCgdSRVZPS0VEEAMSCwoHRVhQSVJFRBAEInIKE0ludml0ZU1lbWJlclJlcXVlc3QSFAoMcHJvamVjdF\
+9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSDQoFZW1haWwYAyABKAkSIgoEcm9sZRgEIAEoDjIULnN2Yy5wcm9qZWN0LnYxLlJvbGUifwoUSW52aX\
+RlTWVtYmVyUmVzcG9uc2USLgoKaW52aXRhdGlvbhgBIAEoCzIaLnN2Yy5wcm9qZWN0LnYxLkludml0YXRpb24SDAoEbGluaxgCIAEoCRIYChBzZWNyZXRfYX\
+ZhaWxhYmxlGAMgASgIEg8KB2VtYWlsZWQYBCABKAgiVQoWTGlzdEludml0YXRpb25zUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaX\
+plGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiYwoXTGlzdEludml0YXRpb25zUmVzcG9uc2USLwoLaW52aXRhdGlvbnMYASADKAsyGi5zdmMucHJvamVjdC\
+52MS5JbnZpdGF0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI7ChdSZXZva2VJbnZpdGF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3\
+RfaWQYAiABKAkiNwoTUmVtb3ZlTWVtYmVyUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiFgoUUmVtb3ZlTWVtYmVyUmVzcG9uc2\
+UiXAoUU2V0TWVtYmVyUm9sZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEiIKBHJvbGUYAyABKA4yFC5zdmMucHJvamVjdC52MS\
+5Sb2xlIkkKDkVucm9sVm1SZXF1ZXN0Eg8KB3ZtX25hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRISCgpkYXRhY2VudGVyGAMgASgJIoQBCg9FbnJvbF\
+ZtUmVzcG9uc2USDwoHdm1fbmFtZRgBIAEoCRIXCg9lbnJvbG1lbnRfdG9rZW4YAiABKAkSGAoQc2VjcmV0X2F2YWlsYWJsZRgDIAEoCBIUCgxleHBpcmVzX3\
+VuaXgYBCABKAMSFwoPaW5zdGFsbF9jb21tYW5kGAUgASgJIjcKEFVuZW5yb2xWbVJlcXVlc3QSDwoHdm1fbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgAS\
+gJIhMKEVVuZW5yb2xWbVJlc3BvbnNlKj8KBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEgoKBlZJRVdFUhABEgoKBkVESVRPUhACEgkKBU9XTkVSEAMyhA\
+0KDlByb2plY3RTZXJ2aWNlEksKB0dldFNlbGYSHi5zdmMucHJvamVjdC52MS5HZXRTZWxmUmVxdWVzdBoWLnN2Yy5wcm9qZWN0LnYxLlBlcnNvbiIIirUYBA\
+gGGAYSXgoOR2V0U2VydmljZUluZm8SJS5zdmMucHJvamVjdC52MS5HZXRTZXJ2aWNlSW5mb1JlcXVlc3QaGy5zdmMucHJvamVjdC52MS5TZXJ2aWNlSW5mby\
+IIirUYBAgGGAYSdAoRU2lnbk91dEV2ZXJ5d2hlcmUSKC5zdmMucHJvamVjdC52MS5TaWduT3V0RXZlcnl3aGVyZVJlcXVlc3QaKS5zdmMucHJvamVjdC52MS\
+5TaWduT3V0RXZlcnl3aGVyZVJlc3BvbnNlIgqKtRgGCAYQARgGEmMKDExpc3RTZXNzaW9ucxIjLnN2Yy5wcm9qZWN0LnYxLkxpc3RTZXNzaW9uc1JlcXVlc3\
+QaJC5zdmMucHJvamVjdC52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSIIirUYBAgGGAYSXwoKRW5kU2Vzc2lvbhIhLnN2Yy5wcm9qZWN0LnYxLkVuZFNlc3Npb2\
+5SZXF1ZXN0GiIuc3ZjLnByb2plY3QudjEuRW5kU2Vzc2lvblJlc3BvbnNlIgqKtRgGCAYQARgGEmUKDExpc3RQcm9qZWN0cxIjLnN2Yy5wcm9qZWN0LnYxLk\
+xpc3RQcm9qZWN0c1JlcXVlc3QaJC5zdmMucHJvamVjdC52MS5MaXN0UHJvamVjdHNSZXNwb25zZSIKirUYBggGGAYgARJaCg1DcmVhdGVQcm9qZWN0EiQuc3\
+ZjLnByb2plY3QudjEuQ3JlYXRlUHJvamVjdFJlcXVlc3QaFy5zdmMucHJvamVjdC52MS5Qcm9qZWN0IgqKtRgGCAYQARgGElIKCkdldFByb2plY3QSIS5zdm\
+MucHJvamVjdC52MS5HZXRQcm9qZWN0UmVxdWVzdBoXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QiCIq1GAQIBhgBEloKDVVwZGF0ZVByb2plY3QSJC5zdmMucH\
+JvamVjdC52MS5VcGRhdGVQcm9qZWN0UmVxdWVzdBoXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QiCoq1GAYIBhABGAMSYgoLTGlzdE1lbWJlcnMSIi5zdmMucH\
+JvamVjdC52MS5MaXN0TWVtYmVyc1JlcXVlc3QaIy5zdmMucHJvamVjdC52MS5MaXN0TWVtYmVyc1Jlc3BvbnNlIgqKtRgGCAYYASABEmUKDEludml0ZU1lbW\
+JlchIjLnN2Yy5wcm9qZWN0LnYxLkludml0ZU1lbWJlclJlcXVlc3QaJC5zdmMucHJvamVjdC52MS5JbnZpdGVNZW1iZXJSZXNwb25zZSIKirUYBggGEAEYAx\
+JuCg9MaXN0SW52aXRhdGlvbnMSJi5zdmMucHJvamVjdC52MS5MaXN0SW52aXRhdGlvbnNSZXF1ZXN0Gicuc3ZjLnByb2plY3QudjEuTGlzdEludml0YXRpb2\
+5zUmVzcG9uc2UiCoq1GAYIBhgDIAESYwoQUmV2b2tlSW52aXRhdGlvbhInLnN2Yy5wcm9qZWN0LnYxLlJldm9rZUludml0YXRpb25SZXF1ZXN0Ghouc3ZjLn\
+Byb2plY3QudjEuSW52aXRhdGlvbiIKirUYBggGEAEYAxJlCgxSZW1vdmVNZW1iZXISIy5zdmMucHJvamVjdC52MS5SZW1vdmVNZW1iZXJSZXF1ZXN0GiQuc3\
+ZjLnByb2plY3QudjEuUmVtb3ZlTWVtYmVyUmVzcG9uc2UiCoq1GAYIBhABGAcSWQoNU2V0TWVtYmVyUm9sZRIkLnN2Yy5wcm9qZWN0LnYxLlNldE1lbWJlcl\
+JvbGVSZXF1ZXN0GhYuc3ZjLnByb2plY3QudjEuTWVtYmVyIgqKtRgGCAYQARgDElYKB0Vucm9sVm0SHi5zdmMucHJvamVjdC52MS5FbnJvbFZtUmVxdWVzdB\
+ofLnN2Yy5wcm9qZWN0LnYxLkVucm9sVm1SZXNwb25zZSIKirUYBggGEAEYAhJcCglVbmVucm9sVm0SIC5zdmMucHJvamVjdC52MS5VbmVucm9sVm1SZXF1ZX\
+N0GiEuc3ZjLnByb2plY3QudjEuVW5lbnJvbFZtUmVzcG9uc2UiCoq1GAYIBhABGAJiBnByb3RvMw",[file_svc_options_v1_policy]);var Invitation_State={STATE_UNSPECIFIED:0,PENDING:1,ACCEPTED:2,REVOKED:3,EXPIRED:4};var ProjectService=serviceDesc(file_svc_project_v1_project,0);var file_svc_monitoring_v1_delivery=fileDesc("CiBzdmMvbW9uaXRvcmluZy92MS9kZWxpdmVyeS5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEiyA\
 wKCERlbGl2ZXJ5EgwKBG5hbWUYASABKAkSFQoNaW5jaWRlbnRfbmFtZRgCIAEoCRIYChBkZXN0aW5hdGlvbl9uYW1lGAMgASgJEjAKBWV2ZW50GAQgASgOMi\
 Euc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuRXZlbnQSMAoFc3RhdGUYBSABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZRIOCgZyZW\
 Fzb24YBiABKAkSNQoIYXR0ZW1wdHMYByADKAsyIy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5BdHRlbXB0Eh4KEW5leHRfYXR0ZW1wdF91bml4GAggAS\
@@ -3046,39 +3046,40 @@ kgASgDImIKFkxpc3REZWxpdmVyaWVzUmVzcG9uc2USLwoKZGVsaXZlcmllcxgBIAMoCzIbLnN2Yy5tb2
 FnZV90b2tlbhgCIAEoCSIiChJHZXREZWxpdmVyeVJlcXVlc3QSDAoEbmFtZRgBIAEoCWIGcHJvdG8z");var file_svc_monitoring_v1_destination=fileDesc("CiNzdmMvbW9uaXRvcmluZy92MS9kZXN0aW5hdGlvbi5wcm90bxIRc3ZjLm1vbml0b3Jpbmc\
 udjEiHAoNV2ViaG9va1RhcmdldBILCgN1cmwYASABKAkiGgoLU2xhY2tUYXJnZXQSCwoDdXJsGAEgASgJIhoKC1RlYW1zVGFyZ2V0EgsKA3VybBgBIAEoCSI\
 cCg1EaXNjb3JkVGFyZ2V0EgsKA3VybBgBIAEoCSJECgtFbWFpbFRhcmdldBI1CgpyZWNpcGllbnRzGAEgAygLMiEuc3ZjLm1vbml0b3JpbmcudjEuRW1haWx\
-SZWNpcGllbnQigQIKDkVtYWlsUmVjaXBpZW50Eg8KB2FkZHJlc3MYASABKAkSNgoFc3RhdGUYAiABKA4yJy5zdmMubW9uaXRvcmluZy52MS5FbWFpbFJlY2l\
-waWVudC5TdGF0ZRIRCglpc19tZW1iZXIYAyABKAgSGgoNdmVyaWZpZWRfdW5peBgEIAEoA0gAiAEBImUKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAA\
-SCwoHSU5WSVRFRBABEgwKCFZFUklGSUVEEAISEAoMVU5TVUJTQ1JJQkVEEAMSCwoHQk9VTkNFRBAEEgsKB1JFTU9WRUQQBUIQCg5fdmVyaWZpZWRfdW5peCK\
-nBgoLRGVzdGluYXRpb24SDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSMwoHd2ViaG9vaxgDIAEoCzIgLnN2Yy5tb25pdG9yaW5nLnYxLld\
-lYmhvb2tUYXJnZXRIABIvCgVlbWFpbBgKIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkVtYWlsVGFyZ2V0SAASLwoFc2xhY2sYCyABKAsyHi5zdmMubW9uaXR\
-vcmluZy52MS5TbGFja1RhcmdldEgAEi8KBXRlYW1zGAwgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuVGVhbXNUYXJnZXRIABIzCgdkaXNjb3JkGA0gASgLMiA\
-uc3ZjLm1vbml0b3JpbmcudjEuRGlzY29yZFRhcmdldEgAEjMKBXN0YXRlGAQgASgOMiQuc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24uU3RhdGUSFQo\
-NcGF1c2VkX3JlYXNvbhgFIAEoCRIMCgRob3N0GAYgASgJEhEKCWxhc3RfZm91chgHIAEoCRIUCgxjcmVhdGVkX3VuaXgYCCABKAMSFAoMdXBkYXRlZF91bml\
-4GAkgASgDEiUKGHNlY3JldF9vdmVybGFwX2VuZHNfdW5peBgOIAEoA0gBiAEBEh8KEmZhaWxpbmdfc2luY2VfdW5peBgPIAEoA0gCiAEBEjYKDWxhc3RfZGV\
-saXZlcnkYECABKAsyHy5zdmMubW9uaXRvcmluZy52MS5MYXN0RGVsaXZlcnkSHwoSZ3JvdXBfd2FpdF9zZWNvbmRzGBEgASgFSAOIAQESMAoKbGFzdF9lcnJ\
-vchgSIAEoCzIcLnN2Yy5tb25pdG9yaW5nLnYxLkxhc3RFcnJvciI2CgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgoKBkFDVElWRRABEgoKBlBBVVN\
-FRBACQggKBnRhcmdldEIbChlfc2VjcmV0X292ZXJsYXBfZW5kc191bml4QhUKE19mYWlsaW5nX3NpbmNlX3VuaXhCFQoTX2dyb3VwX3dhaXRfc2Vjb25kcyI\
-rCglMYXN0RXJyb3ISDwoHYXRfdW5peBgBIAEoAxINCgVlcnJvchgCIAEoCSKjAQoMTGFzdERlbGl2ZXJ5EgwKBG5hbWUYASABKAkSMAoFc3RhdGUYAiABKA4\
-yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZRIUCgxjcmVhdGVkX3VuaXgYAyABKAMSGwoOYXR0ZW1wdGVkX3VuaXgYBCABKANIAIgBARINCgV\
-lcnJvchgFIAEoCUIRCg9fYXR0ZW1wdGVkX3VuaXgieQoYQ3JlYXRlRGVzdGluYXRpb25SZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN\
-0X2lkGAIgASgJEjMKC2Rlc3RpbmF0aW9uGAMgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iggEKGUNyZWF0ZURlc3RpbmF0aW9uUmVzcG9\
-uc2USMwoLZGVzdGluYXRpb24YASABKAsyHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbhIWCg53ZWJob29rX3NlY3JldBgCIAEoCRIYChBzZWNyZXR\
-fYXZhaWxhYmxlGAMgASgIIiUKFUdldERlc3RpbmF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJIlYKF0xpc3REZXN0aW5hdGlvbnNSZXF1ZXN0EhQKDHByb2p\
-lY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJpChhMaXN0RGVzdGluYXRpb25zUmVzcG9uc2USNAoMZGVzdGl\
-uYXRpb25zGAEgAygLMh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjwKGERlbGV0ZURlc3RpbmF0aW9\
-uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiGwoZRGVsZXRlRGVzdGluYXRpb25SZXNwb25zZSKRAwoYVXBkYXRlRGVzdGluYXR\
-pb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSMwoHd2ViaG9vaxgEIAEoCzIgLnN2Yy5\
-tb25pdG9yaW5nLnYxLldlYmhvb2tUYXJnZXRIABIvCgVlbWFpbBgFIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkVtYWlsVGFyZ2V0SAASLwoFc2xhY2sYBiA\
-BKAsyHi5zdmMubW9uaXRvcmluZy52MS5TbGFja1RhcmdldEgAEi8KBXRlYW1zGAcgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuVGVhbXNUYXJnZXRIABIzCgd\
-kaXNjb3JkGAggASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuRGlzY29yZFRhcmdldEgAEh8KEmdyb3VwX3dhaXRfc2Vjb25kcxgJIAEoBUgBiAEBQggKBnRhcmd\
-ldEIVChNfZ3JvdXBfd2FpdF9zZWNvbmRzIjwKGFZlcmlmeURlc3RpbmF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkicwo\
-ZVmVyaWZ5RGVzdGluYXRpb25SZXNwb25zZRIzCgtkZXN0aW5hdGlvbhgBIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uEg0KBW1haWxzGAI\
-gASgFEhIKCm5vdF9tYWlsZWQYAyABKAUiPwobU2VuZFRlc3ROb3RpZmljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI\
-2ChxTZW5kVGVzdE5vdGlmaWNhdGlvblJlc3BvbnNlEhYKDmRlbGl2ZXJ5X25hbWVzGAEgAygJIksKF1BhdXNlRGVzdGluYXRpb25SZXF1ZXN0EgwKBG5hbWU\
-YASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiPAoYUmVzdW1lRGVzdGluYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmV\
-xdWVzdF9pZBgCIAEoCSJXChpSb3RhdGVXZWJob29rU2VjcmV0UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSFwoPb3ZlcmxhcF9\
-zZWNvbmRzGAMgASgFIoQBChtSb3RhdGVXZWJob29rU2VjcmV0UmVzcG9uc2USMwoLZGVzdGluYXRpb24YASABKAsyHi5zdmMubW9uaXRvcmluZy52MS5EZXN\
-0aW5hdGlvbhIWCg53ZWJob29rX3NlY3JldBgCIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAMgASgIYgZwcm90bzM",[file_svc_monitoring_v1_delivery]);var file_svc_monitoring_v1_rule=fileDesc("ChxzdmMvbW9uaXRvcmluZy92MS9ydWxlLnByb3RvEhFzdmMubW9uaXRvcmluZy52MSLYBgoNQWxlcn\
+SZWNpcGllbnQilwIKDkVtYWlsUmVjaXBpZW50Eg8KB2FkZHJlc3MYASABKAkSNgoFc3RhdGUYAiABKA4yJy5zdmMubW9uaXRvcmluZy52MS5FbWFpbFJlY2l\
+waWVudC5TdGF0ZRIRCglpc19tZW1iZXIYAyABKAgSGgoNdmVyaWZpZWRfdW5peBgEIAEoA0gAiAEBEhQKDG1haWxfcHJvYmxlbRgFIAEoCSJlCgVTdGF0ZRI\
+VChFTVEFURV9VTlNQRUNJRklFRBAAEgsKB0lOVklURUQQARIMCghWRVJJRklFRBACEhAKDFVOU1VCU0NSSUJFRBADEgsKB0JPVU5DRUQQBBILCgdSRU1PVkV\
+EEAVCEAoOX3ZlcmlmaWVkX3VuaXgipwYKC0Rlc3RpbmF0aW9uEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEjMKB3dlYmhvb2sYAyABKAs\
+yIC5zdmMubW9uaXRvcmluZy52MS5XZWJob29rVGFyZ2V0SAASLwoFZW1haWwYCiABKAsyHi5zdmMubW9uaXRvcmluZy52MS5FbWFpbFRhcmdldEgAEi8KBXN\
+sYWNrGAsgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuU2xhY2tUYXJnZXRIABIvCgV0ZWFtcxgMIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLlRlYW1zVGFyZ2V\
+0SAASMwoHZGlzY29yZBgNIAEoCzIgLnN2Yy5tb25pdG9yaW5nLnYxLkRpc2NvcmRUYXJnZXRIABIzCgVzdGF0ZRgEIAEoDjIkLnN2Yy5tb25pdG9yaW5nLnY\
+xLkRlc3RpbmF0aW9uLlN0YXRlEhUKDXBhdXNlZF9yZWFzb24YBSABKAkSDAoEaG9zdBgGIAEoCRIRCglsYXN0X2ZvdXIYByABKAkSFAoMY3JlYXRlZF91bml\
+4GAggASgDEhQKDHVwZGF0ZWRfdW5peBgJIAEoAxIlChhzZWNyZXRfb3ZlcmxhcF9lbmRzX3VuaXgYDiABKANIAYgBARIfChJmYWlsaW5nX3NpbmNlX3VuaXg\
+YDyABKANIAogBARI2Cg1sYXN0X2RlbGl2ZXJ5GBAgASgLMh8uc3ZjLm1vbml0b3JpbmcudjEuTGFzdERlbGl2ZXJ5Eh8KEmdyb3VwX3dhaXRfc2Vjb25kcxg\
+RIAEoBUgDiAEBEjAKCmxhc3RfZXJyb3IYEiABKAsyHC5zdmMubW9uaXRvcmluZy52MS5MYXN0RXJyb3IiNgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQ\
+QABIKCgZBQ1RJVkUQARIKCgZQQVVTRUQQAkIICgZ0YXJnZXRCGwoZX3NlY3JldF9vdmVybGFwX2VuZHNfdW5peEIVChNfZmFpbGluZ19zaW5jZV91bml4QhU\
+KE19ncm91cF93YWl0X3NlY29uZHMiKwoJTGFzdEVycm9yEg8KB2F0X3VuaXgYASABKAMSDQoFZXJyb3IYAiABKAkiowEKDExhc3REZWxpdmVyeRIMCgRuYW1\
+lGAEgASgJEjAKBXN0YXRlGAIgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuU3RhdGUSFAoMY3JlYXRlZF91bml4GAMgASgDEhsKDmF0dGVtcHR\
+lZF91bml4GAQgASgDSACIAQESDQoFZXJyb3IYBSABKAlCEQoPX2F0dGVtcHRlZF91bml4InkKGENyZWF0ZURlc3RpbmF0aW9uUmVxdWVzdBIUCgxwcm9qZWN\
+0X25hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIzCgtkZXN0aW5hdGlvbhgDIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIoIBChl\
+DcmVhdGVEZXN0aW5hdGlvblJlc3BvbnNlEjMKC2Rlc3RpbmF0aW9uGAEgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24SFgoOd2ViaG9va19\
+zZWNyZXQYAiABKAkSGAoQc2VjcmV0X2F2YWlsYWJsZRgDIAEoCCIlChVHZXREZXN0aW5hdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCSJWChdMaXN0RGVzdGl\
+uYXRpb25zUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiaQoYTGlzdERlc3RpbmF\
+0aW9uc1Jlc3BvbnNlEjQKDGRlc3RpbmF0aW9ucxgBIAMoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAE\
+oCSI8ChhEZWxldGVEZXN0aW5hdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIhsKGURlbGV0ZURlc3RpbmF0aW9uUmVzcG9\
+uc2UikQMKGFVwZGF0ZURlc3RpbmF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSFAoMZGlzcGxheV9uYW1lGAMgASgJEjM\
+KB3dlYmhvb2sYBCABKAsyIC5zdmMubW9uaXRvcmluZy52MS5XZWJob29rVGFyZ2V0SAASLwoFZW1haWwYBSABKAsyHi5zdmMubW9uaXRvcmluZy52MS5FbWF\
+pbFRhcmdldEgAEi8KBXNsYWNrGAYgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuU2xhY2tUYXJnZXRIABIvCgV0ZWFtcxgHIAEoCzIeLnN2Yy5tb25pdG9yaW5\
+nLnYxLlRlYW1zVGFyZ2V0SAASMwoHZGlzY29yZBgIIAEoCzIgLnN2Yy5tb25pdG9yaW5nLnYxLkRpc2NvcmRUYXJnZXRIABIfChJncm91cF93YWl0X3NlY29\
+uZHMYCSABKAVIAYgBAUIICgZ0YXJnZXRCFQoTX2dyb3VwX3dhaXRfc2Vjb25kcyI8ChhWZXJpZnlEZXN0aW5hdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRI\
+SCgpyZXF1ZXN0X2lkGAIgASgJInMKGVZlcmlmeURlc3RpbmF0aW9uUmVzcG9uc2USMwoLZGVzdGluYXRpb24YASABKAsyHi5zdmMubW9uaXRvcmluZy52MS5\
+EZXN0aW5hdGlvbhINCgVtYWlscxgCIAEoBRISCgpub3RfbWFpbGVkGAMgASgFIj8KG1NlbmRUZXN0Tm90aWZpY2F0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASg\
+JEhIKCnJlcXVlc3RfaWQYAiABKAkiNgocU2VuZFRlc3ROb3RpZmljYXRpb25SZXNwb25zZRIWCg5kZWxpdmVyeV9uYW1lcxgBIAMoCSJLChdQYXVzZURlc3R\
+pbmF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSDgoGcmVhc29uGAMgASgJIjwKGFJlc3VtZURlc3RpbmF0aW9uUmVxdWV\
+zdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiVwoaUm90YXRlV2ViaG9va1NlY3JldFJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN\
+0X2lkGAIgASgJEhcKD292ZXJsYXBfc2Vjb25kcxgDIAEoBSKEAQobUm90YXRlV2ViaG9va1NlY3JldFJlc3BvbnNlEjMKC2Rlc3RpbmF0aW9uGAEgASgLMh4\
+uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24SFgoOd2ViaG9va19zZWNyZXQYAiABKAkSGAoQc2VjcmV0X2F2YWlsYWJsZRgDIAEoCGIGcHJvdG8z",[
+file_svc_monitoring_v1_delivery]);var file_svc_monitoring_v1_rule=fileDesc("ChxzdmMvbW9uaXRvcmluZy92MS9ydWxlLnByb3RvEhFzdmMubW9uaXRvcmluZy52MSLYBgoNQWxlcn\
 RSdWxlU3BlYxIUCgxkaXNwbGF5X25hbWUYASABKAkSEQoJbWV0cmljX2lkGAIgASgJEjsKCG9wZXJhdG9yGAMgASgOMikuc3ZjLm1vbml0b3JpbmcudjEuQW\
 xlcnRSdWxlU3BlYy5PcGVyYXRvchIWCgl0aHJlc2hvbGQYBCABKAFIAIgBARIZChFzdXN0YWluZWRfc2Vjb25kcxgFIAEoBRI7CghzZXZlcml0eRgGIAEoDj\
 IpLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVNwZWMuU2V2ZXJpdHkSDwoHYWxsX3ZtcxgHIAEoCBIQCgh2bV9uYW1lcxgIIAMoCRIUCgdlbmFibGVkGA\
@@ -3379,47 +3380,48 @@ source,derivation,metricId}){let isMemory=derivation.from==="memoryUsed"||metric
 derivation:{from:"gauge",series,perLabels:!1}}}function rate(metricId,unit,series){return{metricId,unit,source:"hypervis\
 or",promqlName:series,limitation:DEVICE,derivation:{from:"rate",series}}}function filesystem(metricId,series,atMost){let derivation={
 from:"gauge",series,perLabels:!0,...atMost!==void 0&&{atMost}};return{metricId,unit:"bytes",source:"guest",promqlName:series,
-limitation:FILESYSTEM,derivation}}var OPERATOR_SYMBOLS={GREATER_THAN:">",GREATER_THAN_OR_EQUAL:">=",LESS_THAN:"<",LESS_THAN_OR_EQUAL:"<=",EQUAL:"=",NOT_EQUAL:"\
+limitation:FILESYSTEM,derivation}}function localTime(unixSeconds){let seconds=Number(unixSeconds??0);if(seconds===0)return"";let unixMs=seconds*1e3;return Number.
+isNaN(new Date(unixMs).getTime())?"?":withOffset(unixMs)}function enumText(names,value){let name=Object.entries(names).find(
+([,known])=>known===value)?.[0]??"";return value===0?"":name}function fullName(displayName,name){return displayName===""?name:`${displayName} (${name})`}function createdText({createdUnix,createdBy,createdByDisplayName}){return`${localTime(createdUnix)} by ${fullName(createdByDisplayName,
+createdBy)}`}var OPERATOR_SYMBOLS={GREATER_THAN:">",GREATER_THAN_OR_EQUAL:">=",LESS_THAN:"<",LESS_THAN_OR_EQUAL:"<=",EQUAL:"=",NOT_EQUAL:"\
 !="};function conditionText(spec){if(!spec)return"";let symbol=OPERATOR_SYMBOLS[enumText(AlertRuleSpec_Operator,spec.operator)]??
 "?",wait=spec.sustainedSeconds>0?` for ${spec.sustainedSeconds} s`:"";return`${spec.metricId} ${symbol} ${thresholdText(
 spec)}${wait}`}function thresholdText({metricId,threshold}){if(threshold===void 0)return"";let unit=metricCatalogue.get(
 metricId)?.unit??"",text2=unit.startsWith("bytes")?exactQuantity(threshold,unit):"";return/[kKMGTP]i?B/.test(text2)?text2:
-String(threshold)}var PAGE_SIZE=500;async function everyItem(ask2,itemsOf){let all=[],pageToken="";do{let answer=await ask2({pageSize:PAGE_SIZE,
-pageToken});all.push(...itemsOf(answer)),pageToken=answer.nextPageToken}while(pageToken!=="");return all}var ITEMS_DEFAULT=50,
+String(threshold)}var PAGE_SIZE=500;async function everyItem(api,method3,request3,field){let all=[],pageToken="";do{let page={pageSize:PAGE_SIZE,
+pageToken},answer=await api.call(method3,{...request3,...page});all.push(...answer[field]),pageToken=nextTokenOf(answer)}while(pageToken!==
+"");return all}function nextTokenOf(answer){return"nextPageToken"in answer?String(answer.nextPageToken):""}var ITEMS_DEFAULT=50,
 pageOptions=[{name:"page-size",takes:"N",help:`At most this many; default ${ITEMS_DEFAULT}`},{name:"page-token",takes:"T\
-OKEN",help:"Token of the next page, from an earlier response"}];var alerts=AlertService.method,iam=AutomationService.method;function displayed(one,command,list){return{one,many:`${one}\
-s`,list:command,find:async(api,projectName2)=>(await list(api,{projectName:projectName2})).map(({name,displayName,detail=""})=>({
-name,labels:[displayName],detail}))}}var KINDS={alertRules:displayed("alert rule","svc alerts list",async(api,request3)=>(await everyItem(
-page=>api.call(alerts.listAlertRules,{...request3,...page}),answer=>answer.rules)).map(({name,spec})=>({name,displayName:spec?.
-displayName??"",detail:conditionText(spec)}))),destinations:displayed("destination","svc destinations list",(api,request3)=>everyItem(
-page=>api.call(alerts.listDestinations,{...request3,...page}),answer=>answer.destinations)),serviceAccounts:displayed("s\
-ervice account","svc service-accounts list",(api,request3)=>everyItem(page=>api.call(iam.listServiceAccounts,{...request3,
-...page}),answer=>answer.serviceAccounts)),ciConnections:displayed("CI trust","svc trusts list",(api,request3)=>everyItem(
-page=>api.call(iam.listCiConnections,{...request3,...page}),answer=>answer.connections)),ciVerifications:displayed("veri\
-fication","svc trusts list --verifications",(api,request3)=>everyItem(page=>api.call(iam.listCiVerifications,{...request3,
-...page}),answer=>answer.verifications)),vms:{one:"VM",many:"VMs",list:"svc monitoring vms",async find(api,projectName2,given){
-let search=given.slice(0,VM_SEARCH_MAX),request3={projectName:projectName2,search,inventoryOnly:!0};return(await everyItem(
-page=>api.call(MonitoringService.method.listVMMonitoring,{...request3,...page}),answer=>answer.vms)).map(({name,displayName})=>({
-name,labels:[displayName]}))}},members:{one:"member",many:"members",list:"svc members list",async find(api,projectName2){
-return(await everyItem(page=>api.call(ProjectService.method.listMembers,{projectName:projectName2,...page}),answer=>answer.
-members)).map(({name,displayName,email,unprovenEmail})=>({name,labels:[email||unprovenEmail,displayName]}))}},invitations:{
+OKEN",help:"Token of the next page, from an earlier response"}];var alerts=AlertService.method,iam=AutomationService.method,project=ProjectService.method;function displayed(one,command,list){
+return{one,many:`${one}s`,list:command,find:async(api,projectName2)=>(await list(api,{projectName:projectName2})).map(({
+name,displayName,detail=""})=>({name,labels:[displayName],detail}))}}var KINDS={alertRules:displayed("alert rule","svc a\
+lerts list",async(api,request3)=>(await everyItem(api,alerts.listAlertRules,request3,"rules")).map(({name,spec})=>({name,
+displayName:spec?.displayName??"",detail:conditionText(spec)}))),destinations:displayed("destination","svc destinations \
+list",(api,request3)=>everyItem(api,alerts.listDestinations,request3,"destinations")),serviceAccounts:displayed("service\
+ account","svc service-accounts list",(api,request3)=>everyItem(api,iam.listServiceAccounts,request3,"serviceAccounts")),
+ciConnections:displayed("CI trust","svc trusts list",(api,request3)=>everyItem(api,iam.listCiConnections,request3,"conne\
+ctions")),ciVerifications:displayed("verification","svc trusts list --verifications",(api,request3)=>everyItem(api,iam.listCiVerifications,
+request3,"verifications")),vms:{one:"VM",many:"VMs",list:"svc monitoring vms",async find(api,projectName2,given){let search=given.
+slice(0,VM_SEARCH_MAX),request3={projectName:projectName2,search,inventoryOnly:!0};return(await everyItem(api,MonitoringService.
+method.listVMMonitoring,request3,"vms")).map(({name,displayName})=>({name,labels:[displayName]}))}},members:{one:"member",
+many:"members",list:"svc members list",async find(api,projectName2){return(await everyItem(api,project.listMembers,{projectName:projectName2},
+"members")).map(({name,displayName,email,unprovenEmail})=>({name,labels:[email||unprovenEmail,displayName]}))}},invitations:{
 one:"open invitation",many:"open invitations",list:"svc members list --invitations",async find(api,projectName2){return(await everyItem(
-page=>api.call(ProjectService.method.listInvitations,{projectName:projectName2,...page}),answer=>answer.invitations)).filter(
-({state})=>state===Invitation_State.PENDING).map(({name,email})=>({name,labels:[email]}))}},maintenanceWindows:{one:"mai\
-ntenance window",many:"maintenance windows",list:"svc maintenance list",async find(api,projectName2){let{listMaintenanceWindows}=MaintenanceService.
-method;return(await everyItem(page=>api.call(listMaintenanceWindows,{projectName:projectName2,...page}),answer=>answer.windows)).
-map(({name,note})=>({name,labels:[note]}))}},incidents:{one:"firing incident",many:"firing incidents",list:"svc incident\
-s list",async find(api,projectName2,given){if(/^inc_\w{4,}$/.test(given)){let{incidents:incidents2}=await api.call(alerts.
-listIncidents,{projectName:projectName2,pageSize:NEWEST});return incidents2.map(({name})=>({name,labels:[]}))}let request3={
-projectName:projectName2,state:Incident_State.FIRING};return(await everyItem(page=>api.call(alerts.listIncidents,{...request3,
-...page}),answer=>answer.incidents)).map(({name,ruleDisplayName,vmName,vmDisplayName,startedUnix})=>{let vm=vmName.slice(
-vmName.lastIndexOf("/")+1),subject=vmDisplayName||vm,full=`${ruleDisplayName} on ${subject}`,detail=`started ${localTime(
+api,project.listInvitations,{projectName:projectName2},"invitations")).filter(({state})=>state===Invitation_State.PENDING).
+map(({name,email})=>({name,labels:[email]}))}},maintenanceWindows:{one:"maintenance window",many:"maintenance windows",list:"\
+svc maintenance list",async find(api,projectName2){let{listMaintenanceWindows}=MaintenanceService.method;return(await everyItem(
+api,listMaintenanceWindows,{projectName:projectName2},"windows")).map(({name,note})=>({name,labels:[note]}))}},incidents:{
+one:"firing incident",many:"firing incidents",list:"svc incidents list",async find(api,projectName2,given){if(/^inc_\w{4,}$/.
+test(given)){let{incidents:incidents2}=await api.call(alerts.listIncidents,{projectName:projectName2,pageSize:NEWEST});return incidents2.
+map(({name})=>({name,labels:[]}))}let request3={projectName:projectName2,state:Incident_State.FIRING};return(await everyItem(
+api,alerts.listIncidents,request3,"incidents")).map(({name,ruleDisplayName,vmName,vmDisplayName,startedUnix})=>{let vm=vmName.
+slice(vmName.lastIndexOf("/")+1),subject=vmDisplayName||vm,full=`${ruleDisplayName} on ${subject}`,detail=`started ${localTime(
 startedUnix)}`;return{name,labels:[full,ruleDisplayName,subject,vm],detail}})}},deliveries:{one:"delivery",many:"deliver\
 ies",list:"svc deliveries list",async find(api,projectName2){let{deliveries}=await api.call(alerts.listDeliveries,{projectName:projectName2,
 pageSize:NEWEST});return deliveries.map(({name})=>({name,labels:[]}))}}},PROJECTS={many:"projects",find:async api=>(await everyItem(
-page=>api.call(ProjectService.method.listProjects,page),answer=>answer.projects)).map(({name,displayName})=>({name,labels:[
-displayName]}))},NEWEST=500,VM_SEARCH_MAX=100;function isNamed(collection){return Object.hasOwn(KINDS,collection)}function candidatesOf(api,project,collection,given){
-return KINDS[collection].find(api,project,given)}function wordsFor(collection){return KINDS[collection]}function meantBy(given,candidates,{
+api,project.listProjects,{},"projects")).map(({name,displayName})=>({name,labels:[displayName]}))},NEWEST=500,VM_SEARCH_MAX=100;
+function isNamed(collection){return Object.hasOwn(KINDS,collection)}function candidatesOf(api,project2,collection,given){
+return KINDS[collection].find(api,project2,given)}function wordsFor(collection){return KINDS[collection]}function meantBy(given,candidates,{
 many}){let byId=candidates.find(({name})=>name===given||name.endsWith(`/${given}`));if(byId)return byId;let lower=given.
 toLowerCase(),exactly=candidates.filter(({labels:labels2})=>labels2.includes(given)),inAnyCase=candidates.filter(({labels:labels2})=>labels2.
 some(label2=>label2.toLowerCase()===lower)),named=exactly.length>0?exactly:inAnyCase,begun=given.length<PREFIX_MIN?[]:candidates.
@@ -3447,18 +3449,20 @@ OWN_ID=new RegExp([/^[a-z]{3}_[0-9A-Za-z]{26,}$/,/^[0-9A-HJKMNP-TV-Z]{26}$/,/^[0
 /^[0-9a-f]{32}$/].map(({source})=>source).join("|"));async function resourceName(context,api,{collection,given,takesUnknown=!1}){
 if(new RegExp(`^projects/[^/]+/${collection}/[^/]+$`).test(given))return given;let isId=ID.test(given);if(given===""||!isId&&
 !isNamed(collection))throw new UsageError(`${JSON.stringify(given)} is neither an id nor projects/<id>/${collection}/<id\
->`);let project=await projectName(context,api),asId=`${project}/${collection}/${given}`;if(!isNamed(collection)||OWN_ID.
-test(given)||given==="-")return asId;let candidates;try{candidates=await candidatesOf(api,project,collection,given)}catch(error2){
+>`);let project2=await projectName(context,api),asId=`${project2}/${collection}/${given}`;if(!isNamed(collection)||OWN_ID.
+test(given)||given==="-")return asId;let candidates;try{candidates=await candidatesOf(api,project2,collection,given)}catch(error2){
 if(isId&&refusalOf(error2)?.exitCode===EXIT_DENIED)return asId;throw error2}let words=wordsFor(collection),meant=meantBy(
 given,candidates,words);if(meant)return meant.name;if(ID_BEGINNING.test(given)||isId&&takesUnknown)return asId;let all=collection===
-"vms"?await candidatesOf(api,project,collection,""):candidates;throw nothingNamed(given,all,words)}function firstNamed(collection){return(context,api)=>resourceName(context,api,{collection,given:context.input.positional(
+"vms"?await candidatesOf(api,project2,collection,""):candidates;throw nothingNamed(given,all,words)}function firstNamed(collection){return(context,api)=>resourceName(context,api,{collection,given:context.input.positional(
 0)})}function newUuid(random){let bytes=Buffer.from(random.bytes(16));bytes[6]=(bytes[6]??0)&15|64,bytes[8]=(bytes[8]??0)&
 63|128;let hex=bytes.toString("hex");return[hex.slice(0,8),hex.slice(8,12),hex.slice(12,16),hex.slice(16,20),hex.slice(20)].
-join("-")}function requestId({input,ports}){return input.text("request-id")??newUuid(ports.random)}var capabilityOption={name:"capability",takes:"CAPABILITY",multiple:!0,help:"monitoring.read or monitoring.write"};var nameOption={name:"name",takes:"TEXT",help:"Display name"},reasonOption={name:"reason",takes:"TEXT",help:"Reason, for\
- the audit trail"};function changeOptions(...own){return{options:[...own,requestIdOption,projectOption]}}var editOptions=[
-nameOption,{...capabilityOption,help:'Complete list of its permissions; "none" for no permissions'}];function change({nameOf,send,show,options=[],...about}){return{...about,...changeOptions(...options),async run(context){
-let api=context.api("person"),request3={name:await nameOf(context,api),requestId:requestId(context)};return show(context,
-await send(api,request3,context))}}}var{method}=AutomationService,VERIFICATION=[{name:"SETUP-ID"}],verificationName=firstNamed("ciVerifications");function claimTable(claims){
+join("-")}function requestId({input,ports}){return input.text("request-id")??newUuid(ports.random)}function reportRequest({report},what,id){report(`${what} (request ${id})`)}function changeOptions(...own){return{options:[...own,requestIdOption,projectOption]}}function requestOf(_method,fields){
+return fields}function change({nameOf,method:method3,fields,act,show,options=[],...about}){return{...about,...changeOptions(...options),
+async run(context){let api=context.api("person"),request3={name:await nameOf(context,api),requestId:requestId(context)};
+act&&reportRequest(context,`${act} ${request3.name}`,request3.requestId);let whole=requestOf(method3,{...fields?.(context),
+...request3});return show(context,await api.call(method3,whole))}}}function reasonOf2({input}){return{reason:input.text("reason")??""}}var capabilityOption={name:"capability",takes:"CAPABILITY",multiple:!0,help:"monitoring.read or monitoring.write"};var nameOption={name:"name",takes:"TEXT",help:"Display name"},reasonOption={name:"reason",takes:"TEXT",help:"Reason, for\
+ the audit trail"},editOptions=[nameOption,{...capabilityOption,help:'Complete list of its permissions; "none" for no pe\
+rmissions'}];var{method}=AutomationService,VERIFICATION=[{name:"SETUP-ID"}],verificationName=firstNamed("ciVerifications");function claimTable(claims){
 return table(["claim","value","bound"],claims.map(({claim,value,bound})=>[claim,claimText(value),bound?"yes":"no"]),"Not\
 hing observed yet")}function claimText(value){return value===""?"(empty)":value??"(absent)"}function refusedText({lastRefusal}){
 if(!lastRefusal)return"";let{code:code2,claims,refusedUnix}=lastRefusal,about=claims.length>0?` (${claims.join(", ")})`:
@@ -3466,10 +3470,10 @@ if(!lastRefusal)return"";let{code:code2,claims,refusedUnix}=lastRefusal,about=cl
 ication",verification.name],["name",verification.displayName],["state",enumText(CiVerification_State,verification.state)],
 ["account",fullName(verification.serviceAccountDisplayName,verification.serviceAccountName)],["requested",verification.capabilities.
 join(" ")],["platform",`${verification.issuer} (${verification.issuerUrl})`],["audience",verification.audience],["starte\
-d",`${localTime(verification.createdUnix)} by ${fullName(verification.createdByDisplayName,verification.createdBy)}`],["\
-observed",localTime(verification.observedUnix)||"not yet"],["refused",refusedText(verification)],["wrong codes",verification.
-wrongCodes===0?"":String(verification.wrongCodes)],["expires",localTime(verification.expiresUnix)],["digest",verification.
-claimsDigest],["trust",verification.connectionName],...verification.warnings.map(warning=>["WARNING",warning])])}
+d",createdText(verification)],["observed",localTime(verification.observedUnix)||"not yet"],["refused",refusedText(verification)],
+["wrong codes",verification.wrongCodes===0?"":String(verification.wrongCodes)],["expires",localTime(verification.expiresUnix)],
+["digest",verification.claimsDigest],["trust",verification.connectionName],...verification.warnings.map(warning=>["WARNI\
+NG",warning])])}
 ${claimTable(verification.claims)}`}function printVerification(context,verification){return printMessage(context,CiVerificationSchema,
 verification,()=>verificationText(verification))}var approveAction={name:"approve",summary:"Trust the observed workflow, with the chosen permissions",positionals:VERIFICATION,
 ...changeOptions({...capabilityOption,help:"Only these permissions; default: those requested at the start"},nameOption,{
@@ -3479,9 +3483,9 @@ by "svc trusts review".`,async run(context){let{input}=context,api=context.api("
 api),verification=await api.call(method.getCiVerification,{name}),given=input.list("capability").flatMap(text2=>text2.split(
 ",")),capabilities=given.length>0?given:verification.capabilities;await confirm(context,verification,capabilities);let trust=await api.
 call(method.approveCiVerification,{name,capabilities,requestId:requestId(context),displayName:input.text("name")??verification.
-displayName,claimsDigest:input.text("digest")??verification.claimsDigest}),document=()=>json(messageJson(CiConnectionSchema,
-trust));return context.print(context.json?document():variables(trust,api.access.endpoint)),context.report("Now remove th\
-e step and the secret SVC_SETUP_CODE from the workflow. The trust does not need them."),0}};async function confirm({input,
+displayName,claimsDigest:input.text("digest")??verification.claimsDigest}),document=()=>messageDocument(CiConnectionSchema,
+trust);return context.print(context.json?document():variables(trust,api.access.endpoint)),context.report("Now remove the\
+ step and the secret SVC_SETUP_CODE from the workflow. The trust does not need them."),0}};async function confirm({input,
 ports,report},verification,capabilities){let{state}=verification;if(state===CiVerification_State.APPROVED&&input.isOn("r\
 equest-id"))return;if(ports.isInteractive&&!input.isOn("digest")&&report(verificationText(verification)),state!==CiVerification_State.
 OBSERVED)throw new Fault(`Nothing to approve: the verification is ${enumText(CiVerification_State,state)}`);let digest=input.
@@ -3494,8 +3498,7 @@ return`SVC_TRUST=${name}
 SVC_AUDIENCE=${audience}
 SVC_ENDPOINT=${endpoint}
 `}var rejectAction=change({name:"reject",summary:"End a verification without granting trust",positionals:VERIFICATION,options:[
-reasonOption],nameOf:verificationName,send:(api,request3,{input})=>api.call(method.rejectCiVerification,{...request3,reason:input.
-text("reason")??""}),show:printVerification});var import_node_fs3=require("node:fs");function mask({environment,surroundings},secret){environment.GITHUB_ACTIONS==="tr\
+reasonOption],nameOf:verificationName,method:method.rejectCiVerification,fields:reasonOf2,show:printVerification});var import_node_fs3=require("node:fs");function mask({environment,surroundings},secret){environment.GITHUB_ACTIONS==="tr\
 ue"&&surroundings.stderr(`::add-mask::${secret}
 `)}function addToSummary({environment,report},markdown){let path=environment.GITHUB_STEP_SUMMARY;if(path)try{(0,import_node_fs3.appendFileSync)(
 path,markdown)}catch(error2){report(`The step summary could not be written: ${error2.message}`)}}var REQUEST_URL="ACTIONS_ID_TOKEN_REQUEST_URL",REQUEST_TOKEN="ACTIONS_ID_TOKEN_REQUEST_TOKEN",JWT_FORM=/^[\w-]+\.[\w-]+\.[\w-]+$/;
@@ -3561,8 +3564,8 @@ pairingCode=environment.SVC_SETUP_CODE?.trim()??"";if(pairingCode==="")throw new
 tore the pairing code as a secret of that name and pass it to this step. Runs for pull requests from forks do not have a\
 ccess to secrets");mask(context,pairingCode);let api=context.api("nobody"),audience=needed(context,"audience","SVC_AUDIE\
 NCE",VERIFY_HINT),source=assertionSource(context,audience),answer=await withFresh(context,source,assertion=>api.call(method2.
-submitCiVerification,{setupId,pairingCode,assertion}));return context.json?(print(json(messageJson(SubmitCiVerificationResponseSchema,
-answer))),0):(print(`Observed, and waiting for review. Nothing is granted yet.
+submitCiVerification,{setupId,pairingCode,assertion}));return context.json?(print(messageDocument(SubmitCiVerificationResponseSchema,
+answer)),0):(print(`Observed, and waiting for review. Nothing is granted yet.
 
 ${claimTable(answer.claims)}
 `),print(`digest  ${answer.claimsDigest}

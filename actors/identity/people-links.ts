@@ -74,17 +74,25 @@ export interface CliConfirmation {
   readonly session: string;
 }
 
+/** A link that is mailed to the person with an address. */
+export interface MailedLink extends IssuedLink {
+  /** Id. */
+  readonly person: string;
+  readonly displayName: string;
+}
+
 /** One-time links. Each can be used once, within 2 minutes to 7 days depending on its purpose. */
 export interface Links {
   /**
    * A one-time link for the person with an address; `undefined` if no active person has it. Callers
    * must not reveal which of the two it was.
    */
-  linkByEmail(email: string): Promise<(IssuedLink & { displayName: string }) | undefined>;
+  linkByEmail(email: string): Promise<MailedLink | undefined>;
   /**
    * A link for a person, by purpose; `cli` is required for that purpose. Throws a `Refusal`:
    * NOT_FOUND, IDENTITY_DISABLED, CREDENTIAL_REVOKED and CREDENTIAL_EXPIRED (the confirming session
-   * has ended), HUMAN_OPERATION (the confirming session belongs to a command line).
+   * has ended), HUMAN_OPERATION (the confirming session belongs to a command line),
+   * SIGN_IN_TOO_OLD (its sign-in is not recent).
    */
   linkFor(by: Actor, person: string, purpose: Purpose, cli?: CliConfirmation): Promise<IssuedLink>;
   /**
@@ -98,6 +106,8 @@ export interface LinksDeps {
   readonly host: Host;
   readonly clock: Clock;
   readonly secrets: SignInSecrets;
+  /** Maximum age of the sign-in that confirms a command line, ms. Default: `RECENT_MS`. */
+  readonly recentMs?: number;
 }
 
 /** Wraps the host. Links are in the chain of `_system`. */
@@ -123,7 +133,8 @@ export function createLinks(deps: LinksDeps): Links {
       });
       if (open.length >= EMAIL_LINKS_MAX) return undefined;
       const issued = await issue(deps, { by: SERVICE, person, purpose: 'email' });
-      return { ...issued, token: newToken(issued), displayName: String(row.context.displayName) };
+      const { displayName } = row.context;
+      return { ...issued, token: newToken(issued), person, displayName };
     },
   };
 }
@@ -162,7 +173,7 @@ function newToken({ link, token }: RequestedLink): string {
 }
 
 async function issue(
-  { host, secrets }: LinksDeps,
+  { host, secrets, recentMs }: LinksDeps,
   { by, person, purpose, cli: given, request }: LinkRequest,
 ): Promise<RequestedLink> {
   const cli = purpose === 'cli' ? given : null;
@@ -177,7 +188,7 @@ async function issue(
     ...(request && { request }),
     decide(draft) {
       assertActive(draft, person);
-      if (cli) assertMayConfirm(draft, cli.session, person);
+      if (cli) assertMayConfirm(draft, { session: cli.session, person, recentMs });
       return { link: id, expiresMs: startLink(draft, { id, hash, person, purpose, cli }) };
     },
   });
@@ -217,7 +228,8 @@ export async function signInByOwnLink(
       const { person, purpose } = link;
       assertActive(draft, person);
       const confirmedBy = link.confirmedBy ?? '';
-      if (purpose === 'cli') assertMayConfirm(draft, confirmedBy, person);
+      // Its sign-in was recent when it confirmed.
+      if (purpose === 'cli') assertMayConfirm(draft, { session: confirmedBy, person, recentMs: 0 });
       draft.send('signInLink', use.link, { type: 'used', at: draft.at, session: session.id });
       const provenEmail = purpose === 'email' ? proveEmail(draft, person) : '';
       const method = METHOD[purpose];

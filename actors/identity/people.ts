@@ -6,10 +6,12 @@ import type { PersonContext } from '../../machines/identity/person.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { ulid } from '../../streams/platform/random.ts';
 import type { Host, RequestKey } from '../platform/host/host-port.ts';
+import { recordMailProblem } from '../platform/mail-problems.ts';
 import { type Accounts, createAccounts } from './people-accounts.ts';
 import {
   displayedName,
   emailOrNone,
+  memberFactsOf,
   personByEmail,
   personRow,
   startPerson,
@@ -21,8 +23,12 @@ import { endSignIns } from './sign-ins.ts';
 
 /** All operations on people, by themselves and by the operator. */
 export interface People extends SignIns, Links, Sessions, Accounts {
+  /** Records the problem of the person's mail (null = none), for the operator. */
+  recordMailProblem(person: string, problem: string | null): Promise<void>;
   /** Id of the person with a verified address. */
   personByEmail(email: string): string | undefined;
+  /** Name and address by which a person recognises themselves. Throws NOT_FOUND. */
+  nameOf(person: string): string;
   /** Makes a person, or returns the one with that address. Empty `email` = none. */
   ensurePerson(
     by: Actor,
@@ -51,11 +57,20 @@ export function createPeople(deps: PeopleDeps): People {
     ...createLinks(deps),
     ...createSessions(deps),
     ...createAccounts(deps),
+    recordMailProblem: (person, text) =>
+      recordMailProblem(host, { project: SYSTEM_PROJECT, subject: `people/${person}`, text }),
     personByEmail: (email) => personByEmail(host.view(SYSTEM_PROJECT), emailOrNone(email)),
+    nameOf: (person) => nameOf(deps, person),
     ensurePerson: (by, about, request) => ensurePerson(deps, by, about, request),
     setPersonDisabled: (by, person, reason, request) =>
       setDisabled(deps, { by, request }, person, reason),
   };
+}
+
+function nameOf({ host }: PeopleDeps, person: string): string {
+  const system = host.view(SYSTEM_PROJECT);
+  const { displayName, email } = memberFactsOf(system, person, personRow(system, person).context);
+  return email === '' || email === displayName ? displayName : `${displayName} (${email})`;
 }
 
 async function ensurePerson(

@@ -29,8 +29,10 @@ import {
 import { RESTORED_PATH } from '../admin/restored-routes.ts';
 import { SNAPSHOT_PATH } from '../admin/snapshot-routes.ts';
 import { ListTransitionsResponseSchema } from '../gen/svc/audit/v1/audit_pb.ts';
-import type { Input, Option, Positional } from './client/arguments.ts';
-import { localTime, NOT_OBSERVED, table } from './client/output.ts';
+import type { Action } from './client/action.ts';
+import type { Input } from './client/arguments.ts';
+import { table } from './client/output.ts';
+import { localTime, NOT_OBSERVED } from './client/texts.ts';
 import { transitionTable } from './transition-table.ts';
 
 const project = { name: 'PROJECT' } as const;
@@ -92,12 +94,9 @@ function limitTable({ limits, used, unevaluated }: LimitReport): string {
 }
 
 /** One action of the operator. */
-export interface AdminAction {
+export interface AdminAction extends Pick<Action, 'summary' | 'positionals' | 'options'> {
   /** Words on the command line: `project create`. */
   readonly name: string;
-  readonly summary: string;
-  readonly positionals?: readonly Positional[];
-  readonly options?: readonly Option[];
   /** True if it changes something and is therefore sent with a request id. */
   readonly isChange?: boolean;
   /** For actions that create a secret. */
@@ -183,6 +182,12 @@ export const collectorActions: readonly AdminAction[] = [
         multiple: true,
         help: 'Project it may write to; default: every project',
       },
+      {
+        name: 'network',
+        takes: 'RANGE',
+        multiple: true,
+        help: 'Address or range that the key may be used from, such as 10.0.0.0/8; default: any',
+      },
       { name: 'days', takes: 'DAYS', help: 'Lifetime in days, 1 to 365; default 90' },
     ],
     isChange: true,
@@ -195,14 +200,16 @@ export const collectorActions: readonly AdminAction[] = [
     ask: (input) => ({
       datacenter: input.required('datacenter'),
       project: input.list('project').join(','),
+      network: input.list('network').join(','),
       days: input.text('days') ?? '',
     }),
     render(answer) {
-      const { id, datacenter, projects, expiresMs } = answer as MadeCollectorKey;
+      const { id, datacenter, projects, networks, expiresMs } = answer as MadeCollectorKey;
       const until = localTime(Math.floor(expiresMs / 1000));
       const many = projects?.length === 1 ? 'project' : 'projects';
       const into = projects === null ? 'every project' : `${many} ${projects.join(', ')}`;
-      return `key ${id} of the collector of ${datacenter}, for ${into}, valid until ${until}:\n`;
+      const from = networks === null ? '' : `, from ${networks.join(', ')}`;
+      return `key ${id} of the collector of ${datacenter}, for ${into}${from}, valid until ${until}:\n`;
     },
   },
   {

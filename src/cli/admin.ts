@@ -30,8 +30,9 @@ import { requestIdOption } from './client/action.ts';
 import { type Option, parseInput } from './client/arguments.ts';
 import { printable, printableLines, UsageError } from './client/faults.ts';
 import { newUuid } from './client/names.ts';
-import { json, localTime, table } from './client/output.ts';
+import { json, table } from './client/output.ts';
 import { processPorts } from './client/ports.ts';
+import { localTime } from './client/texts.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { memberActions } from './member-actions.ts';
 import { rekeyAction } from './rekey-action.ts';
@@ -413,8 +414,13 @@ function projectTable(projects: readonly ListedProject[]): string {
 }
 
 function peopleTable(people: readonly ListedPerson[]): string {
+  // Rare, and long.
+  const hasProblems = people.some(({ mailProblem }) => mailProblem !== '');
   return table(
-    ['person', 'name', 'email', 'state', 'sessions', 'projects', 'since'],
+    [
+      ...['person', 'name', 'email', 'state', 'sessions', 'projects', 'since'],
+      ...(hasProblems ? ['mail'] : []),
+    ],
     people.map((each) => [
       each.person,
       each.displayName,
@@ -423,6 +429,7 @@ function peopleTable(people: readonly ListedPerson[]): string {
       String(each.sessions),
       each.projects.join(', '),
       localTime(Math.floor(each.createdMs / 1000)),
+      ...(hasProblems ? [each.mailProblem] : []),
     ]),
     'No people. Create a project and its owner: "svc admin project create"',
   );

@@ -15,7 +15,8 @@ import { type BufferStats, RowBuffer } from '../vms/agent/row-buffer.ts';
 import { type AgentStatus, readStatus, statusPath } from '../vms/agent/status-file.ts';
 import { type Action, type ActionContext, type ClientCommand, family } from './client/action.ts';
 import { Fault, NoAnswer, UsageError } from './client/faults.ts';
-import { facts, json, localTime } from './client/output.ts';
+import { facts, json } from './client/output.ts';
+import { localTime } from './client/texts.ts';
 import { EXIT_FAULT, EXIT_OK } from './command.ts';
 import { intervalOption, intervalSeconds, isFresh, makeWritable, Reporter } from './reporter.ts';
 

@@ -61,14 +61,8 @@ async function known(api: Api, project: string, collection: NamedCollection, giv
 /** Full names of the keys and CI trusts of a service account, including ended ones. */
 async function credentialsOf(api: Api, projectName: string, account: string): Promise<string[]> {
   const { listKeys, listCiConnections } = AutomationService.method;
-  const keys = await everyItem(
-    (page) => api.call(listKeys, { parent: account, includeEnded: true, ...page }),
-    (answer) => answer.keys,
-  );
-  const trusts = await everyItem(
-    (page) => api.call(listCiConnections, { projectName, ...page }),
-    (answer) => answer.connections,
-  );
+  const keys = await everyItem(api, listKeys, { parent: account, includeEnded: true }, 'keys');
+  const trusts = await everyItem(api, listCiConnections, { projectName }, 'connections');
   const own = trusts.filter(({ serviceAccountName }) => serviceAccountName === account);
   return [...keys, ...own].map(({ name }) => name);
 }

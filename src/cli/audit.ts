@@ -6,7 +6,6 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { create } from '@bufbuild/protobuf';
 import type { LogVerification, VerifyProgress } from '../../actors/audit/log-verifier.ts';
 import type { Broken, ProjectVerification } from '../../actors/audit/project-check.ts';
 import { AdminFault, askService, NoService } from '../admin/admin-client.ts';
@@ -31,10 +30,11 @@ import {
 import type { Api } from './client/api.ts';
 import { EXIT_NOT_FOUND, Fault, UsageError } from './client/faults.ts';
 import { projectName, resourceName } from './client/names.ts';
-import { json, messageJson } from './client/output.ts';
+import { messageDocument } from './client/output.ts';
 import { processPorts } from './client/ports.ts';
 import { ProgressLine } from './client/progress-line.ts';
 import { EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
+import { timeOptions } from './monitoring/filters.ts';
 import { settingsOfService } from './service-folder.ts';
 import { actionTable, transitionTable } from './transition-table.ts';
 
@@ -299,8 +299,7 @@ const auditListAction: Action = {
     { name: 'steps', help: 'All steps of all machines, not only actions of people and keys' },
     { name: 'machine', takes: 'NAME', help: 'Only steps of this machine, such as credential' },
     { name: 'correlation', takes: 'ID', help: 'Only refusals with this correlation id' },
-    { name: 'since', takes: 'TIME', help: 'Committed at or after; 1h = an hour ago' },
-    { name: 'until', takes: 'TIME', help: 'Committed at or before' },
+    ...timeOptions('Committed at or after', 'Committed at or before'),
     {
       name: 'by',
       takes: 'NAME',
@@ -338,8 +337,7 @@ or --instance selects others.`,
         ? (await newest(api, filter, limit)).transitions
         : await correlated(api, filter, { correlation, limit });
     if (context.json) {
-      const answer = create(ListTransitionsResponseSchema, { transitions });
-      context.print(json(messageJson(ListTransitionsResponseSchema, answer)));
+      context.print(messageDocument(ListTransitionsResponseSchema, { transitions }));
     } else {
       const tableOf = isOfSteps ? transitionTable : actionTable;
       context.print(tableOf(transitions, `No matching ${isOfSteps ? 'steps' : 'actions'}`));

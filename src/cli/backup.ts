@@ -25,7 +25,8 @@ import { ConfigError, loadConfig } from '../platform/settings/config.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { type ActionContext, single } from './client/action.ts';
 import { Fault, UsageError } from './client/faults.ts';
-import { json, localTime } from './client/output.ts';
+import { json } from './client/output.ts';
+import { localTime } from './client/texts.ts';
 import { EXIT_OK } from './command.ts';
 import { dataOption, requestedSettings } from './service-folder.ts';
 

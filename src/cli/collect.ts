@@ -20,7 +20,8 @@ import { readMapping } from '../vms/collect/mapping-file.ts';
 import { type Action, type ActionContext, type ClientCommand, family } from './client/action.ts';
 import type { Option } from './client/arguments.ts';
 import { EXIT_DENIED, Fault, UsageError } from './client/faults.ts';
-import { facts, json, localTime, table } from './client/output.ts';
+import { facts, json, table } from './client/output.ts';
+import { localTime } from './client/texts.ts';
 import { EXIT_FAULT, EXIT_OK } from './command.ts';
 import { intervalOption, intervalSeconds, isFresh, makeWritable, Reporter } from './reporter.ts';
 

@@ -20,7 +20,7 @@ import {
 } from './client/candidates.ts';
 import { UsageError } from './client/faults.ts';
 import { projectName } from './client/names.ts';
-import { shortName } from './client/output.ts';
+import { shortName } from './client/texts.ts';
 import { type Command, EXIT_FAULT, EXIT_OK } from './command.ts';
 import { keyCandidates } from './identity/keys.ts';
 

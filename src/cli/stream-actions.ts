@@ -2,7 +2,8 @@
 import { type DisplayedStream, STREAMS_PATH, type StreamsAnswer } from '../admin/stream-routes.ts';
 import { bytesText, count } from '../platform/table.ts';
 import type { AdminAction } from './admin-actions.ts';
-import { NOT_OBSERVED, table } from './client/output.ts';
+import { table } from './client/output.ts';
+import { NOT_OBSERVED } from './client/texts.ts';
 
 export const streamActions: readonly AdminAction[] = [
   {

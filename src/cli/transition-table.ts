@@ -1,6 +1,7 @@
 /** Actions and steps, one per line: the output of `svc audit list` and `svc admin transitions`. */
 import type { Transition } from '../gen/svc/audit/v1/audit_pb.ts';
-import { localTime, table } from './client/output.ts';
+import { table } from './client/output.ts';
+import { localTime } from './client/texts.ts';
 import { addressText } from './identity/options.ts';
 
 const COLUMNS = ['time', 'by', 'machine', 'instance', 'event', 'from → to', 'request id'];

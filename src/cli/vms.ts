@@ -10,7 +10,8 @@ import {
 import { type Action, family, projectOption, requestIdOption } from './client/action.ts';
 import { requestId, resourceName } from './client/names.ts';
 import { printSecret, reportRequest } from './client/once.ts';
-import { facts, json, localTime, messageJson } from './client/output.ts';
+import { facts, messageDocument } from './client/output.ts';
+import { localTime } from './client/texts.ts';
 import { EXIT_OK } from './command.ts';
 
 const { method } = ProjectService;
@@ -54,7 +55,7 @@ once, within 24 hours. An existing agent keeps working until the next one is enr
           ['until', localTime(answer.expiresUnix)],
           ['in the guest', answer.installCommand],
         ]),
-        document: () => json(messageJson(EnrolVmResponseSchema, answer)),
+        document: () => messageDocument(EnrolVmResponseSchema, answer),
         ifLost: 'Enrol the VM again with a new request id. The lost token then stops working.',
       },
     );
@@ -75,7 +76,7 @@ const unenrolAction: Action = {
       takesUnknown: true,
     });
     const answer = await api.call(method.unenrolVm, { vmName, requestId: requestId(context) });
-    if (context.json) context.print(json(messageJson(UnenrolVmResponseSchema, answer)));
+    if (context.json) context.print(messageDocument(UnenrolVmResponseSchema, answer));
     else context.report(`Expanded monitoring of ${vmName} is off`);
     return EXIT_OK;
   },

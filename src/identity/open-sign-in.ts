@@ -53,6 +53,7 @@ export function openSignIn({ base, people, deriveKey, address }: SignInParts): S
         provider,
         loginStates,
         accountLinks,
+        recentMs: base.settings.recentSignInMinutes * 60_000,
         clock,
         random,
         log,

@@ -89,9 +89,19 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
     explanation: 'The identity behind the credential is disabled',
   },
   GRANT_REMOVED: { code: Code.PermissionDenied, explanation: "The identity's grant was removed" },
+  NETWORK_NOT_ALLOWED: {
+    code: Code.PermissionDenied,
+    explanation:
+      'The key is bound to networks, and the request came from an address outside them. Use the key from there, or create one for the network of this client',
+  },
   HUMAN_OPERATION: {
     code: Code.PermissionDenied,
     explanation: 'Only signed-in people may do this; no credential can',
+  },
+  SIGN_IN_TOO_OLD: {
+    code: Code.PermissionDenied,
+    explanation:
+      'Making owners, keys, CI trusts and sessions of command lines needs a sign-in of the last 15 minutes (SVC_RECENT_SIGN_IN_MINUTES). Sign in again, then send the same request',
   },
   INSECURE_TRANSPORT: {
     code: Code.PermissionDenied,

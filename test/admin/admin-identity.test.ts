@@ -16,6 +16,7 @@ import { identitiesOf } from '../support/identities.ts';
 import { startAdmin, svc } from '../support/operator-commands.ts';
 import { outcomeOf } from '../support/people-on-host.ts';
 import { dataFolder, runToEnd, startProgram } from '../support/program.ts';
+import { submit } from '../support/submit.ts';
 
 const ME = `operator/${userInfo().username}`;
 
@@ -169,10 +170,10 @@ t.test('a key is revoked in an emergency, by name or id, whoever owns it', async
   const { world, admin } = await startAdmin(t);
   const owner = 'projects/web/serviceAccounts/a';
   for (const id of ['k1', 'k2']) {
-    await world.host.submit({
-      project: 'web',
-      by: { kind: 'operator', name: 'test' },
-      decide(draft) {
+    await submit(
+      world.host,
+      { project: 'web', by: { kind: 'operator', name: 'test' } },
+      (draft) => {
         const about = {
           project: 'web',
           kind: 'sk' as const,
@@ -195,7 +196,7 @@ t.test('a key is revoked in an emergency, by name or id, whoever owns it', async
           expiresMs: draft.at + 1_000,
         });
       },
-    });
+    );
   }
   const revoked = { code: 0, stdout: `${owner}/keys/k1 is revoked\n` };
   t.match(await admin('revoke-key', 'k1'), revoked);

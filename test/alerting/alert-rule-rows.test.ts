@@ -11,6 +11,7 @@ import {
   RULE,
   ruleSpec,
 } from '../support/alerting-on-host.ts';
+import { submit } from '../support/submit.ts';
 
 t.test(
   'STATE-01: a saved alert rule is pending and watches no VM until its revision is applied',
@@ -49,18 +50,7 @@ type Firing = Awaited<ReturnType<typeof firing>>;
 const changes: readonly (readonly [string, string, (world: Firing) => Promise<unknown>])[] = [
   ['Pause', 'RULE_PAUSED', (world) => world.save({ enabled: false })],
   ['Edit', 'RULE_CHANGED', (world) => world.save({ threshold: 99 })],
-  [
-    'Delete',
-    'RULE_DELETED',
-    (world) =>
-      world.alerting.deleteRule({
-        project: PROJECT,
-        by,
-        request: freshRequest(),
-        id: RULE,
-        expectedVersion: '1',
-      }),
-  ],
+  ['Delete', 'RULE_DELETED', (world) => world.deleteRule()],
 ];
 
 for (const [name, reason, change] of changes) {
@@ -161,19 +151,15 @@ t.test('a rule that this program cannot evaluate is FAILED and watches no VM', a
   const world = await firing(t);
   // A later version may have accepted it before a downgrade to this program.
   const spec = ruleSpec({ metricId: 'of_a_later_version' });
-  await world.host.submit({
-    project: PROJECT,
-    by,
-    decide(draft) {
-      const edit = {
-        type: 'edited',
-        at: draft.at,
-        spec,
-        by: 'test',
-        evaluationChanged: true,
-      } as const;
-      draft.send('alertRule', RULE, edit);
-    },
+  await submit(world.host, { project: PROJECT, by }, (draft) => {
+    const edit = {
+      type: 'edited',
+      at: draft.at,
+      spec,
+      by: 'test',
+      evaluationChanged: true,
+    } as const;
+    draft.send('alertRule', RULE, edit);
   });
   await world.until('it has failed', () => world.rule().value === 'applicationFailed');
   t.match(world.rule().context, { version: 2, appliedVersion: 1, syncError: 'UNKNOWN_METRIC' });

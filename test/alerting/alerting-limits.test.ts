@@ -227,13 +227,7 @@ t.test('a notice about the limit ends with its rule', async (t) => {
   await world.cpu(10, vms(2));
   await world.pass(10_000, 5_000);
   t.match(world.notices(), [{ endedMs: null }]);
-  await world.alerting.deleteRule({
-    project: PROJECT,
-    by,
-    request: freshRequest(),
-    id: RULE,
-    expectedVersion: '1',
-  });
+  await world.deleteRule();
   await world.pass(10_000, 5_000);
   t.match(world.notices(), [{ endedMs: Number }]);
 });

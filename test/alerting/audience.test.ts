@@ -13,6 +13,7 @@ import {
 import { by, freshRequest, PROJECT, RULE } from '../support/alerting-on-host.ts';
 import { openDeliveryWorld } from '../support/scripted-delivery.ts';
 import { sealedIn } from '../support/sealed-in-memory.ts';
+import { submit } from '../support/submit.ts';
 
 type World = Awaited<ReturnType<typeof openDeliveryWorld>>;
 
@@ -45,15 +46,11 @@ async function withMails(t: Parameters<typeof openDeliveryWorld>[0]) {
 
 /** Adds unconfirmed recipients beyond the bound, which no decision allows. */
 const addRecipients = ({ host }: World, destination: string, more: readonly string[]) =>
-  host.submit({
-    project: PROJECT,
-    by,
-    decide(draft) {
-      for (const id of more) {
-        const about = { project: PROJECT, destination, membership: id, address: `${id}@x.example` };
-        draft.start('recipient', id, { at: draft.at, ...about, tokenHash: id });
-      }
-    },
+  submit(host, { project: PROJECT, by }, (draft) => {
+    for (const id of more) {
+      const about = { project: PROJECT, destination, membership: id, address: `${id}@x.example` };
+      draft.start('recipient', id, { at: draft.at, ...about, tokenHash: id });
+    }
   });
 
 /** Events and bytes of each later commit. */

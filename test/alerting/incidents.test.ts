@@ -20,6 +20,7 @@ import {
   failed,
   openDeliveryWorld,
 } from '../support/scripted-delivery.ts';
+import { submit } from '../support/submit.ts';
 
 const MINUTE = 60_000;
 const person = { kind: 'human', name: 'people/p1' } as const;
@@ -284,15 +285,11 @@ t.test('every action names the alert instance, its incident and the actor', asyn
   await world.saveRule();
   const key = { project: PROJECT, rule: RULE, evaluationRevision: 1, vm: 'vm-1', labels: '' };
   const startedMs = world.clock.now() - MINUTE;
-  await world.host.submit({
-    project: PROJECT,
-    by: person,
-    decide(draft) {
-      draft.send('alertRule', RULE, { type: 'applied', at: draft.at, version: 1 });
-      const fired = { key, atMs: draft.at, startedMs, value: 95, notify: true, window: [] };
-      const run = [{ type: 'breachStarted' as const, eventMs: startedMs }];
-      decideEdge(draft, { kind: 'fired', run, ...fired });
-    },
+  await submit(world.host, { project: PROJECT, by: person }, (draft) => {
+    draft.send('alertRule', RULE, { type: 'applied', at: draft.at, version: 1 });
+    const fired = { key, atMs: draft.at, startedMs, value: 95, notify: true, window: [] };
+    const run = [{ type: 'breachStarted' as const, eventMs: startedMs }];
+    decideEdge(draft, { kind: 'fired', run, ...fired });
   });
   const { acknowledge, snooze } = actsOf(world);
   await acknowledge();

@@ -9,6 +9,7 @@ import type { WriteRequest } from '../../actors/telemetry/ingest/ingest-port.ts'
 import { RefusedReadings } from '../../actors/telemetry/ingest/refused-readings.ts';
 import type { RejectedSample } from '../../actors/telemetry/ingest/rejections.ts';
 import { cpuRow, openAlertingWorld, PROJECT, START_MS } from '../support/alerting-on-host.ts';
+import { submit } from '../support/submit.ts';
 
 const MINUTE = 60_000;
 const key = { name: 'collectors/keys/k', datacenter: 'DC-1', vm: null };
@@ -123,11 +124,9 @@ t.test('SRC-16: a notice names the VM and the cause, and ends with them', async 
 t.test('SRC-16: a notice of an earlier run ends after a restart', async (t) => {
   const world = await openWorld(t);
   const subject = { collection: 'projects', id: PROJECT } as const;
-  await world.host.submit({
-    project: PROJECT,
-    by: { kind: 'service', name: 'test' },
-    decide: (draft) => raiseNotice(draft, { kind: 'READINGS_REFUSED', subject, text: 'Earlier.' }),
-  });
+  await submit(world.host, { project: PROJECT }, (draft) =>
+    raiseNotice(draft, { kind: 'READINGS_REFUSED', subject, text: 'Earlier.' }),
+  );
   await world.pass(14 * MINUTE, MINUTE / 2);
   t.equal(world.notices()[0]?.endedMs, null, 'its readings may arrive again');
   await world.pass(3 * MINUTE, MINUTE / 2);

@@ -25,21 +25,17 @@ import {
   EvaluationWorld,
   START_MS as LIVE_START,
 } from '../support/evaluation-scenario.ts';
+import { cpuSpec } from '../support/rule-spec.ts';
 import { checkTraces, traceSets } from './replays/trace-reports.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const START = Date.UTC(2026, 0, 1);
 
-const cpuRule = {
+const cpuRule = cpuSpec({
   displayName: 'CPU is high',
-  metricId: 'cpu_utilization_pct',
-  operator: 'GREATER_THAN',
-  threshold: 90,
   sustainedSeconds: 60,
-  severity: 'WARNING',
-  allVms: true,
   destinationNames: ['ops'],
-};
+});
 
 /** Readings of one VM, every 30 s from the start; null is an empty cell without a row. */
 function csv(values: readonly (number | null)[]): Recording {

@@ -6,29 +6,15 @@ import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
+import { newRule } from '../support/rule-spec.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const PROJECT = 'projects/demo';
 
 /** CPU above 90 % for a minute. */
 async function saveRule(world: RpcWorld, change: object = {}): Promise<string> {
-  const id = randomUUID();
-  const answer = await world.call('SaveAlertRule', {
-    projectName: PROJECT,
-    id,
-    requestId: randomUUID(),
-    expectedVersion: '0',
-    spec: {
-      displayName: 'CPU',
-      metricId: 'cpu_utilization_pct',
-      operator: 'GREATER_THAN',
-      threshold: 90,
-      sustainedSeconds: 60,
-      severity: 'WARNING',
-      allVms: true,
-      ...change,
-    },
-  });
+  const { id, ...rule } = newRule(PROJECT, { sustainedSeconds: 60, ...change });
+  const answer = await world.call('SaveAlertRule', { id, ...rule });
   if (answer.status !== 200) throw new Error(JSON.stringify(answer.body));
   return `${PROJECT}/alertRules/${id}`;
 }

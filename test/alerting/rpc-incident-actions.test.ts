@@ -15,29 +15,16 @@ import type { Draft, EventOf } from '../../actors/platform/host/host-port.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { openStream } from '../support/connect-stream.ts';
 import { DAY_MS, START_MS } from '../support/host-in-memory.ts';
+import { newRule } from '../support/rule-spec.ts';
+import { submit } from '../support/submit.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const PROJECT = 'projects/demo';
 
 /** A rule on CPU above 90 % for a minute. */
 async function saveRule(world: RpcWorld, spec: object = {}) {
-  const id = randomUUID();
-  const answer = await world.call('SaveAlertRule', {
-    projectName: PROJECT,
-    id,
-    requestId: randomUUID(),
-    expectedVersion: '0',
-    spec: {
-      displayName: 'CPU',
-      metricId: 'cpu_utilization_pct',
-      operator: 'GREATER_THAN',
-      threshold: 90,
-      sustainedSeconds: 60,
-      severity: 'WARNING',
-      allVms: true,
-      ...spec,
-    },
-  });
+  const { id, ...rule } = newRule(PROJECT, { sustainedSeconds: 60, ...spec });
+  const answer = await world.call('SaveAlertRule', { id, ...rule });
   if (answer.status !== 200) throw new Error(JSON.stringify(answer.body));
   return id;
 }
@@ -159,11 +146,9 @@ t.test('missing-data causes and retirements reach watchers and the timeline', as
   const record = world.host.view('demo').record('incident', id);
   const { alertInstance } = (record?.body ?? {}) as unknown as IncidentBody;
   const send = (eventOf: (at: number) => EventOf<'alertInstance'>) =>
-    world.host.submit({
-      project: 'demo',
-      by: { kind: 'service', name: 'test' },
-      decide: (draft) => draft.send('alertInstance', alertInstance, eventOf(draft.at)),
-    });
+    submit(world.host, { project: 'demo' }, (draft) =>
+      draft.send('alertInstance', alertInstance, eventOf(draft.at)),
+    );
   const url = await world.app.listen({ host: '127.0.0.1', port: 0 });
   const path = '/svc.monitoring.v1.AlertService/WatchIncidents';
   const headers = { authorization: `Bearer ${world.keys.read}` };
@@ -213,19 +198,15 @@ t.test('a long timeline is shortened to its beginning and its end', async (t) =>
   const record = world.host.view('demo').record('incident', id);
   const { alertInstance } = (record?.body ?? {}) as unknown as IncidentBody;
   for (let i = 0; i < 300; i++) {
-    await world.host.submit({
-      project: 'demo',
-      by: { kind: 'service', name: 'test' },
-      decide(draft) {
-        const at = draft.at;
-        draft.send('alertInstance', alertInstance, {
-          type: 'snoozed',
-          untilMs: at + 60_000,
-          by: '',
-          at,
-        });
-        draft.send('alertInstance', alertInstance, { type: 'unsnoozed', by: '', at });
-      },
+    await submit(world.host, { project: 'demo' }, (draft) => {
+      const at = draft.at;
+      draft.send('alertInstance', alertInstance, {
+        type: 'snoozed',
+        untilMs: at + 60_000,
+        by: '',
+        at,
+      });
+      draft.send('alertInstance', alertInstance, { type: 'unsnoozed', by: '', at });
     });
     world.clock.jump(1000);
   }
@@ -361,17 +342,13 @@ t.test('a data center’s incident is explained as far as possible', async (t) =
     heldVmCount: 2,
   };
   const put = (held: readonly string[]) =>
-    world.host.submit({
-      project: 'demo',
-      by: { kind: 'service', name: 'test' },
-      decide(draft) {
-        draft.putRecord({ kind: 'incident', id: 'inc_dc', body });
-        draft.putRecord({
-          kind: 'incidentHeldVms',
-          id: 'inc_dc',
-          body: { datacenter: 'DC-1', vms: held, count: held.length },
-        });
-      },
+    submit(world.host, { project: 'demo' }, (draft) => {
+      draft.putRecord({ kind: 'incident', id: 'inc_dc', body });
+      draft.putRecord({
+        kind: 'incidentHeldVms',
+        id: 'inc_dc',
+        body: { datacenter: 'DC-1', vms: held, count: held.length },
+      });
     });
   await put(vms);
   const name = `${PROJECT}/incidents/inc_dc`;
@@ -412,11 +389,7 @@ t.test('notices are listed newest first, with their subjects', async (t) => {
     text: `${kind} text`,
   });
   const decide = (change: (draft: Draft) => void) =>
-    world.host.submit({
-      project: 'demo',
-      by: { kind: 'service', name: 'test' },
-      decide: (draft) => change(draft),
-    });
+    submit(world.host, { project: 'demo' }, (draft) => change(draft));
   await decide((draft) => raiseNotice(draft, notice('INSTANCE_LIMIT', 'alertRules')));
   world.clock.jump(60_000);
   await decide((draft) => raiseNotice(draft, notice('DESTINATION_PAUSED', 'destinations')));

@@ -4,6 +4,8 @@ import t from 'tap';
 import { startTestDelivery } from '../../actors/delivery/audience.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
+import { newRule } from '../support/rule-spec.ts';
+import { submit } from '../support/submit.ts';
 
 const PROJECT = 'projects/demo';
 const CPU = 'svc_vm_cpu_utilization_pct';
@@ -16,22 +18,8 @@ const cpu = (vm: string, secondsAgo: number, value: number) => ({
 });
 
 async function saveRule(world: RpcWorld, spec: object = {}): Promise<string> {
-  const id = randomUUID();
-  await world.call('SaveAlertRule', {
-    projectName: PROJECT,
-    id,
-    requestId: randomUUID(),
-    expectedVersion: '0',
-    spec: {
-      displayName: 'CPU',
-      metricId: 'cpu_utilization_pct',
-      operator: 'GREATER_THAN',
-      threshold: 90,
-      severity: 'WARNING',
-      allVms: true,
-      ...spec,
-    },
-  });
+  const { id, ...rule } = newRule(PROJECT, spec);
+  await world.call('SaveAlertRule', { id, ...rule });
   return `${PROJECT}/alertRules/${id}`;
 }
 
@@ -133,16 +121,13 @@ t.test(
   async (t) => {
     const world = await startRpcWorld(t);
     const place = (datacenter: string, vm: string) =>
-      world.host.submit({
-        project: 'demo',
-        by,
-        decide: (draft) =>
-          draft.putRecord({
-            kind: 'vm',
-            id: vm,
-            body: { displayName: vm, datacenter, expandedMonitoring: false, registeredMs: 0 },
-          }),
-      });
+      submit(world.host, { project: 'demo', by }, (draft) =>
+        draft.putRecord({
+          kind: 'vm',
+          id: vm,
+          body: { displayName: vm, datacenter, expandedMonitoring: false, registeredMs: 0 },
+        }),
+      );
     await saveRule(world);
     await place('DC-1', 'vm-1');
     await place('DC-2', 'vm-2');
@@ -212,32 +197,23 @@ t.test('API-34: alert instances are filtered by state, data state and VM', async
 t.test('API-34: deliveries are filtered by state, event and time', async (t) => {
   const world = await startRpcWorld(t);
   const start = (destination: string, test: string) =>
-    world.host.submit({
-      project: 'demo',
-      by,
-      decide: (draft) => startTestDelivery(draft, { destination, recipient: null, test }),
-    });
-  await world.host.submit({
-    project: 'demo',
-    by,
-    decide(draft) {
-      const { at } = draft;
-      const displayed = { urlDigest: '', host: '', lastFour: '', urlId: null, secretId: null };
-      for (const id of ['dst_1', 'dst_2']) {
-        const of = { at, project: 'demo', kind: 'webhook', displayName: id } as const;
-        draft.start('destination', id, { ...of, ...displayed });
-      }
-    },
+    submit(world.host, { project: 'demo', by }, (draft) =>
+      startTestDelivery(draft, { destination, recipient: null, test }),
+    );
+  await submit(world.host, { project: 'demo', by }, (draft) => {
+    const { at } = draft;
+    const displayed = { urlDigest: '', host: '', lastFour: '', urlId: null, secretId: null };
+    for (const id of ['dst_1', 'dst_2']) {
+      const of = { at, project: 'demo', kind: 'webhook', displayName: id } as const;
+      draft.start('destination', id, { ...of, ...displayed });
+    }
   });
   for (let i = 0; i < 30; i++) await start('dst_1', `a${i}`);
   await world.clock.advance(60_000);
   const { answer: late } = await start('dst_2', 'late');
-  await world.host.submit({
-    project: 'demo',
-    by,
-    decide: (draft) =>
-      draft.send('delivery', late, { type: 'suppressed', at: draft.at, reason: 'PAUSED' }),
-  });
+  await submit(world.host, { project: 'demo', by }, (draft) =>
+    draft.send('delivery', late, { type: 'suppressed', at: draft.at, reason: 'PAUSED' }),
+  );
   const count = async (filter: object) =>
     (await pagesOf(world, 'ListDeliveries', 'deliveries', filter)).map((page) => page.length);
   t.same(await count({}), [20, 11]);

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { type RpcWorld, START_SECONDS, startRpcWorld } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
+import { newRule } from '../support/rule-spec.ts';
 
 const PROJECT = 'projects/demo';
 const CPU = 'svc_vm_cpu_utilization_pct';
@@ -19,20 +20,7 @@ const cpu = (vm: string, secondsAgo: number, value: number) => ({
 async function startFiring(t: Parameters<typeof startRpcWorld>[0]) {
   const world = await startRpcWorld(t);
   const editor = { person: await world.signedInAs('demo', 'EDITOR') };
-  await world.call('SaveAlertRule', {
-    projectName: PROJECT,
-    id: randomUUID(),
-    requestId: randomUUID(),
-    expectedVersion: '0',
-    spec: {
-      displayName: 'CPU',
-      metricId: 'cpu_utilization_pct',
-      operator: 'GREATER_THAN',
-      threshold: 90,
-      severity: 'WARNING',
-      allVms: true,
-    },
-  });
+  await world.call('SaveAlertRule', newRule(PROJECT));
   await world.write(['vm-1', 'vm-2', 'vm-3'].map((vm) => cpu(vm, 60, 95)));
   await world.write([cpu('vm-3', 30, 5)]);
   const { incidents } = (await world.call('ListIncidents', { projectName: PROJECT })).body;

@@ -8,7 +8,8 @@ import { RULE_TEMPLATES } from '../../actors/alerting/rule-templates.ts';
 import { setLimits } from '../../actors/platform/project-limits.ts';
 import { EVALUATED_METRICS, metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
 import { type RpcWorld, startRpcWorld } from '../support/api-in-process.ts';
-import { START_MS, tester } from '../support/host-in-memory.ts';
+import { START_MS } from '../support/host-in-memory.ts';
+import { submit } from '../support/submit.ts';
 
 const PROJECT = 'projects/demo';
 const CPU = 'svc_vm_cpu_utilization_pct';
@@ -69,11 +70,9 @@ t.test(
   async (t) => {
     const world = await startRpcWorld(t);
     const limit = (instances: number) =>
-      world.host.submit({
-        project: 'demo',
-        by: tester,
-        decide: (draft) => ({ ...setLimits(draft, { instances }) }),
-      });
+      submit(world.host, { project: 'demo' }, (draft) => ({
+        ...setLimits(draft, { instances }),
+      }));
     await limit(2);
     await write(world, row('vm-1'), row('vm-2'));
     const spec = { ...RULE_TEMPLATES[0]?.spec };

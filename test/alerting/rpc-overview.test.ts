@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { START_SECONDS, startRpcWorld } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
+import { newRule } from '../support/rule-spec.ts';
 
 const PROJECT = 'projects/demo';
 const CPU = 'svc_vm_cpu_utilization_pct';
@@ -26,22 +27,7 @@ t.test('API-35: an overview counts VMs, telemetry, incidents, rules and deliveri
     rules: { applied: '0', pending: '0', failed: '0', paused: '0' },
     deliveries: { underWay: '0', sent: '0', failed: '0' },
   });
-  const save = (spec: object) =>
-    world.call('SaveAlertRule', {
-      projectName: PROJECT,
-      id: randomUUID(),
-      requestId: randomUUID(),
-      expectedVersion: '0',
-      spec: {
-        displayName: 'CPU',
-        metricId: 'cpu_utilization_pct',
-        operator: 'GREATER_THAN',
-        threshold: 90,
-        severity: 'WARNING',
-        allVms: true,
-        ...spec,
-      },
-    });
+  const save = (spec: object) => world.call('SaveAlertRule', newRule(PROJECT, spec));
   await save({});
   await save({ enabled: false });
   await world.write([

@@ -16,18 +16,11 @@ import {
   withThreads,
 } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
+import { cpuSpec } from '../support/rule-spec.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const OTHER = 'projects/demo/vms/vm-2';
-const spec = {
-  displayName: 'CPU',
-  metricId: 'cpu_utilization_pct',
-  operator: 'GREATER_THAN',
-  threshold: 90,
-  sustainedSeconds: 300,
-  severity: 'WARNING',
-  allVms: true,
-};
+const spec = cpuSpec({ sustainedSeconds: 300 });
 
 /** Unix seconds, as the API writes them. */
 const ago = (seconds: number) => String(START_SECONDS - seconds);

@@ -29,22 +29,14 @@ import {
   startRpcWorld,
   type WorldParts,
 } from '../support/api-in-process.ts';
+import { cpuSpec } from '../support/rule-spec.ts';
 import { sealedIn } from '../support/sealed-in-memory.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const PROJECT = 'projects/demo';
 const vmName = (vm: string) => `${PROJECT}/vms/${vm}`;
 
-const spec = {
-  displayName: 'CPU',
-  metricId: 'cpu_utilization_pct',
-  operator: 'GREATER_THAN',
-  threshold: 90,
-  sustainedSeconds: 300,
-  severity: 'WARNING',
-  allVms: true,
-  repeatIntervalSeconds: 600,
-};
+const spec = cpuSpec({ sustainedSeconds: 300, repeatIntervalSeconds: 600 });
 
 interface Notification {
   readonly atUnix: string;

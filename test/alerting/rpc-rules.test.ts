@@ -8,29 +8,16 @@ import t from 'tap';
 import type { MachineName } from '../../machines/audit/registry.ts';
 import { type RpcWorld, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
+import { cpuSpec, newRule } from '../support/rule-spec.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const PROJECT = 'projects/demo';
 
-const spec = {
-  displayName: 'CPU',
-  metricId: 'cpu_utilization_pct',
-  operator: 'GREATER_THAN',
-  threshold: 50,
-  severity: 'WARNING',
-  allVms: true,
-};
+const spec = cpuSpec({ threshold: 50 });
 
 /** A save of a new rule, unless `change` says otherwise. */
 function save(change: object = {}, specChange: object = {}) {
-  return {
-    projectName: PROJECT,
-    id: randomUUID(),
-    requestId: randomUUID(),
-    expectedVersion: '0',
-    spec: { ...spec, ...specChange },
-    ...change,
-  };
+  return { ...newRule(PROJECT, { ...spec, ...specChange }), ...change };
 }
 
 const cpu = (secondsAgo: number, value: number, vm = 'vm-1') => ({

@@ -20,6 +20,7 @@ import {
   ruleSpec,
   START_MS,
 } from '../support/alerting-on-host.ts';
+import { submit } from '../support/submit.ts';
 
 /** A world that stores and evaluates rules. */
 async function evaluating(t: Parameters<typeof openAlertingWorld>[0]) {
@@ -68,13 +69,7 @@ t.test('concurrent saves cannot exceed the limits', async (t) => {
   );
   t.equal(rules.filter(({ status }) => status === 'fulfilled').length, 20);
   t.match(rules.at(-1), { reason: { reason: 'LIMIT_EXCEEDED', metadata: { limit: '20' } } });
-  await world.alerting.deleteRule({
-    project: PROJECT,
-    by,
-    request: freshRequest(),
-    id: uuid(0),
-    expectedVersion: '1',
-  });
+  await world.deleteRule('1', uuid(0));
   await world.saveRule({}, { id: uuid(99) });
   const hooks = await Promise.allSettled(Array.from({ length: 9 }, () => world.addDestination()));
   t.equal(hooks.filter(({ status }) => status === 'fulfilled').length, 5);
@@ -111,21 +106,10 @@ t.test('a save on an older version is rejected with the current one', async (t) 
     world.alerting.saveRule({ ...missing, request: freshRequest(), expectedVersion: '3' }),
     { name: 'Refusal', reason: 'NOT_FOUND' },
   );
-  const deletion = { project: PROJECT, by, id: RULE };
-  await t.rejects(
-    world.alerting.deleteRule({ ...deletion, request: freshRequest(), expectedVersion: '1' }),
-    stale('2'),
-  );
-  await world.alerting.deleteRule({
-    ...deletion,
-    request: freshRequest(),
-    expectedVersion: '2',
-  });
+  await t.rejects(world.deleteRule('1'), stale('2'));
+  await world.deleteRule('2');
   await t.rejects(save('3'), { name: 'Refusal', reason: 'INVALID_STATE' });
-  await t.rejects(
-    world.alerting.deleteRule({ ...deletion, request: freshRequest(), expectedVersion: '3' }),
-    { name: 'Refusal', reason: 'NOT_FOUND' },
-  );
+  await t.rejects(world.deleteRule('3'), { name: 'Refusal', reason: 'NOT_FOUND' });
 });
 
 t.test('a rule that names a missing resource is rejected with the field', async (t) => {
@@ -245,13 +229,7 @@ t.test(
     const world = await evaluating(t);
     await saved(world);
     await observe(world, 95, 3);
-    await world.alerting.deleteRule({
-      project: PROJECT,
-      by,
-      request: freshRequest(),
-      id: RULE,
-      expectedVersion: '1',
-    });
+    await world.deleteRule();
     await world.until('it is retired', () => world.live('alertInstance').length === 0);
     t.match(world.incidents(), [{ state: 'RETIRED', retireReason: 'RULE_DELETED' }]);
     t.same(world.live('alertRule'), []);
@@ -264,13 +242,7 @@ t.test('the next start writes the last marker of a deleted rule', async (t) => {
   const { evaluator } = await world.startEvaluator();
   await saved(world);
   await stopRules();
-  await world.alerting.deleteRule({
-    project: PROJECT,
-    by,
-    request: freshRequest(),
-    id: RULE,
-    expectedVersion: '1',
-  });
+  await world.deleteRule();
   await observe(world, 95, 1);
   t.equal(evaluator.instances(PROJECT).length, 1);
   world.startRules();
@@ -286,13 +258,7 @@ t.test('a rule deleted while no rule keeper ran ends, even if the log has lost i
   await stopRules();
   const { lastSequence } = await world.stream.state(SAMPLES_STREAM);
   await world.stream.truncate({ stream: SAMPLES_STREAM, belowSequence: lastSequence + 1 });
-  await world.alerting.deleteRule({
-    project: PROJECT,
-    by,
-    request: freshRequest(),
-    id: RULE,
-    expectedVersion: '1',
-  });
+  await world.deleteRule();
   t.equal(evaluator.instances(PROJECT).length, 1, 'a running evaluator still follows it');
   const stop = world.startRules();
   await world.until('it is not evaluated', () => evaluator.instances(PROJECT).length === 0);
@@ -380,27 +346,17 @@ t.test('10,000 instances are retired in small commits', async (t) => {
     labels: '',
   });
   for (let start = 0; start < count; start += 250) {
-    await world.host.submit({
-      project: PROJECT,
-      by,
-      decide(draft) {
-        for (let i = start; i < start + 250; i++) {
-          draft.start('alertInstance', instanceIdOf(key(i)), { at: draft.at, ...key(i) });
-        }
-      },
+    await submit(world.host, { project: PROJECT, by }, (draft) => {
+      for (let i = start; i < start + 250; i++) {
+        draft.start('alertInstance', instanceIdOf(key(i)), { at: draft.at, ...key(i) });
+      }
     });
   }
   const sizes: number[] = [];
   world.host.onApplied(({ commit }) => {
     sizes.push(commit.decisions.reduce((sum, { steps }) => sum + steps.length, 0));
   });
-  await world.alerting.deleteRule({
-    project: PROJECT,
-    by,
-    request: freshRequest(),
-    id: RULE,
-    expectedVersion: '1',
-  });
+  await world.deleteRule();
   t.equal(await retireInstances(world.host, PROJECT, RULE), count);
   t.equal(world.live('alertInstance').length, 0);
   t.ok(Math.max(...sizes) <= 500);

@@ -6,6 +6,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { SLICE_MS } from '../../src/telemetry/query/threads/limits.ts';
+import { cpuSpec } from '../support/rule-spec.ts';
 import { type Arena, displayed, getRequest, rpcRequest } from './arena.ts';
 import { delayProblem, displayedDelays, measureDelays } from './delays.ts';
 import { problemOf, sentText } from './judge.ts';
@@ -135,14 +136,7 @@ function ruleRequest(
   historySeconds: number,
   ...vmNames: readonly string[]
 ) {
-  const spec = {
-    displayName: 'CPU',
-    metricId: 'cpu_utilization_pct',
-    operator: 'GREATER_THAN',
-    threshold: 50,
-    severity: 'WARNING',
-    allVms: true,
-  };
+  const spec = cpuSpec({ threshold: 50 });
   const body = { projectName: project, spec, historySeconds, ...(vmNames[0] && { vmNames }) };
   return rpcRequest(arena, `${ALERT}${method}`, body, credentials.readKey);
 }

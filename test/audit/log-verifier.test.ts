@@ -9,7 +9,8 @@ import { type LogVerifierOptions, verifyLog } from '../../actors/audit/log-verif
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
-import { DAY_MS, HOUR_MS, START_MS, startWorld, tester } from '../support/host-in-memory.ts';
+import { DAY_MS, HOUR_MS, START_MS, startWorld } from '../support/host-in-memory.ts';
+import { submit } from '../support/submit.ts';
 
 /** A database with three commits in each of two projects, all at `START_MS`. */
 async function history(t: Test): Promise<string> {
@@ -17,11 +18,11 @@ async function history(t: Test): Promise<string> {
   const { host } = await startWorld(t, undefined, { path });
   for (const project of ['alpha', 'beta']) {
     for (const id of ['a', 'b', 'c']) {
-      await host.submit({
-        project,
-        by: tester,
-        decide: (draft) => void draft.putRecord({ kind: 'note', id, body: {} }),
-      });
+      await submit(
+        host,
+        { project },
+        (draft) => void draft.putRecord({ kind: 'note', id, body: {} }),
+      );
     }
   }
   return path;

@@ -14,6 +14,7 @@ import { VirtualClock } from '../../streams/platform/clock.ts';
 import { CommitBodiesOfStream } from '../../streams/platform/commit/commit-bodies.ts';
 import { by, PROJECT, START_MS } from '../support/alerting-on-host.ts';
 import { type DeliveryWorld, openDeliveryWorld } from '../support/scripted-delivery.ts';
+import { submit } from '../support/submit.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -90,11 +91,7 @@ function countsOf(world: DeliveryWorld) {
 function notices(world: DeliveryWorld, change: typeof raiseNotice | typeof endNotice, id: string) {
   const subject = { collection: 'alertRules' as const, id };
   const notice = { kind: 'INSTANCE_LIMIT' as const, subject, text: 'Too many' };
-  return world.host.submit({
-    project: PROJECT,
-    by,
-    decide: (draft) => change(draft, notice),
-  });
+  return submit(world.host, { project: PROJECT, by }, (draft) => change(draft, notice));
 }
 
 t.test(
@@ -104,18 +101,14 @@ t.test(
     const hook = await world.addDestination();
     await world.putInForce({ destinationNames: [hook] });
     await world.delivered(() => world.fire(['vm-old', 'vm-firing', 'vm-gone']));
-    await world.host.submit({
-      project: PROJECT,
-      by,
-      decide(draft) {
-        for (const { id } of world.incidents()) {
-          draft.putRecord({
-            kind: 'incidentHeldVms',
-            id,
-            body: { datacenter: '', vms: ['vm-x'], count: 1 },
-          });
-        }
-      },
+    await submit(world.host, { project: PROJECT, by }, (draft) => {
+      for (const { id } of world.incidents()) {
+        draft.putRecord({
+          kind: 'incidentHeldVms',
+          id,
+          body: { datacenter: '', vms: ['vm-x'], count: 1 },
+        });
+      }
     });
     await world.delivered(() => world.recover(['vm-old']));
     await world.sendAlert('vm-gone', { type: 'retired', reason: 'VM_DELETED' });
@@ -314,18 +307,14 @@ t.test('A decision does not read what it drops; only ended objects are dropped',
   const ended = rows.find(({ final }) => final)?.instance ?? '';
   const live = rows.find(({ final }) => !final)?.instance ?? '';
   const decide = (forgotten: string) =>
-    world.host.submit({
-      project: PROJECT,
-      by,
-      decide(draft) {
-        draft.forget('alertInstance', forgotten);
-        return {
-          there: draft.instance('alertInstance', forgotten) !== undefined,
-          listed: draft.instances('alertInstance', { limit: 10 }).items.map((row) => row.instance),
-          ended: draft.countInstances('alertInstance', { final: true }),
-          live: draft.countInstances('alertInstance', { final: false }),
-        };
-      },
+    submit(world.host, { project: PROJECT, by }, (draft) => {
+      draft.forget('alertInstance', forgotten);
+      return {
+        there: draft.instance('alertInstance', forgotten) !== undefined,
+        listed: draft.instances('alertInstance', { limit: 10 }).items.map((row) => row.instance),
+        ended: draft.countInstances('alertInstance', { final: true }),
+        live: draft.countInstances('alertInstance', { final: false }),
+      };
     });
   await t.rejects(decide(live), /has not ended: its row stays/);
   const { answer } = await decide(ended);

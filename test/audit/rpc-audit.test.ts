@@ -8,6 +8,7 @@ import { memberIdOf } from '../../actors/identity/grants.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { type CallOptions, type RpcWorld, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { keyOf, settle, shop, startPeopleWorld } from '../support/people-on-host.ts';
+import { cpuSpec } from '../support/rule-spec.ts';
 
 const PROJECT = 'projects/demo';
 const IDENTITIES = [
@@ -151,14 +152,7 @@ t.test('API-22: only owners see identities, by filter, by name or indirectly', a
 
 t.test('A credential sees that a person acted but not which one; a person sees who', async (t) => {
   const world = await startAudited(t);
-  const spec = {
-    displayName: 'CPU',
-    metricId: 'cpu_utilization_pct',
-    operator: 'GREATER_THAN',
-    threshold: 50,
-    severity: 'WARNING',
-    allVms: true,
-  };
+  const spec = cpuSpec({ threshold: 50 });
   const ids = { id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' };
   const save = { projectName: PROJECT, ...ids, spec };
   t.equal((await world.call('SaveAlertRule', save, { person: world.owner })).status, 200);
@@ -306,14 +300,7 @@ t.test('API-34: filters are validated, and a hidden name finds nothing', async (
     t.match(answer, { status: 400, reason: 'INVALID_FIELD', metadata: { field } });
   }
   const rule = { projectName: PROJECT, id: randomUUID(), requestId: randomUUID() };
-  const spec = {
-    displayName: 'CPU',
-    metricId: 'cpu_utilization_pct',
-    operator: 'GREATER_THAN',
-    threshold: 90,
-    severity: 'WARNING',
-    allVms: true,
-  };
+  const spec = cpuSpec();
   const saved = { ...rule, spec, expectedVersion: '0' };
   await world.call('SaveAlertRule', saved, { person: owner });
   const asKey = { key: keys.read };

@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path';
 import t from 'tap';
 import type { Answer } from '../support/api-in-process.ts';
 import { PROJECT_NAME, reads, startCiRpcWorld } from '../support/ci-api.ts';
+import { submit } from '../support/submit.ts';
 
 const READ = ['monitoring.read'];
 const BOTH = ['monitoring.read', 'monitoring.write'];
@@ -360,15 +361,15 @@ t.test(
         causes: [{ code: 'IDENTITY_MISMATCH', refusals: 1 }],
       },
     ]);
-    await world.host.submit({
-      project: 'demo',
-      by: { kind: 'service', name: 'keyless CI' },
-      decide(draft) {
+    await submit(
+      world.host,
+      { project: 'demo', by: { kind: 'service', name: 'keyless CI' } },
+      (draft) => {
         const note = { correlation: 'older', codes: { IDENTITY_MISMATCH: 1 }, refusals: 1 };
         const event = { type: 'exchangeRefused', at: draft.at, ...note, claims: ['ref'] } as const;
         draft.send('ciConnection', about.instance, event);
       },
-    });
+    );
     const [older] = (await world.ci('GetCiConnection', { name })).body.recentRefusals;
     t.same(older.claims, [{ claim: 'ref', difference: 'DIFFERENCE_UNSPECIFIED' }]);
     t.notMatch(JSON.stringify(displayed), /refs\/heads/, 'values are only in the log of the job');

@@ -10,6 +10,7 @@ import { AlertService } from '../../src/gen/svc/monitoring/v1/alert_pb.ts';
 import { policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
 import { ProjectService } from '../../src/gen/svc/project/v1/project_pb.ts';
 import { startRpcWorld } from '../support/api-in-process.ts';
+import { cpuSpec } from '../support/rule-spec.ts';
 
 /** Ids, resource names, web addresses, words of closed sets, proofs: each has its own format. */
 const OF_A_FORM =
@@ -29,15 +30,7 @@ const NOT_HERE = new Set([
   'email.recipients.address',
 ]);
 
-const RULE = {
-  displayName: 'CPU',
-  metricId: 'cpu_utilization_pct',
-  operator: 'GREATER_THAN',
-  threshold: 90,
-  sustainedSeconds: 60,
-  severity: 'WARNING',
-  allVms: true,
-};
+const RULE = cpuSpec({ sustainedSeconds: 60 });
 const PROJECT = 'projects/demo';
 const ACCOUNT = `${PROJECT}/serviceAccounts/acc`;
 const webhook = { webhook: { url: 'https://example.com/' } };

@@ -6,6 +6,7 @@ import { ProgressLine } from '../../src/cli/client/progress-line.ts';
 import type { Surroundings } from '../../src/cli/command.ts';
 import { runCommand } from '../../src/cli/program.ts';
 import { replayCommand } from '../../src/cli/replay.ts';
+import { cpuSpec } from '../support/rule-spec.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 
@@ -35,14 +36,7 @@ t.test('a share is shown in steps of one percent, and its line ends', (t) => {
 t.test('svc replay shows its progress on a terminal only', async (t) => {
   const folder = t.testdir({});
   const rules = join(folder, 'rules.json');
-  const spec = {
-    displayName: 'CPU is busy',
-    metricId: 'cpu_utilization_pct',
-    operator: 'GREATER_THAN',
-    threshold: 90,
-    severity: 'WARNING',
-    allVms: true,
-  };
+  const spec = cpuSpec({ displayName: 'CPU is busy' });
   writeFileSync(rules, JSON.stringify(spec));
   const file = join(folder, 'recorded.csv');
   const lines = Array.from({ length: 1_200 }, (_, i) => `${1_700_000_000 + i * 30},50`);

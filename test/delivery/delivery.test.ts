@@ -19,6 +19,7 @@ import {
   only,
   openDeliveryWorld,
 } from '../support/scripted-delivery.ts';
+import { submit } from '../support/submit.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -198,11 +199,9 @@ t.test('HOOK-22: the plainest form of a test follows too', async (t) => {
   world.notifier.answer = () => contentRefused;
   const destination = world.hook.slice(world.hook.lastIndexOf('/') + 1);
   for (const test of ['one', 'two']) {
-    await world.host.submit({
-      project: PROJECT,
-      by,
-      decide: (draft) => startTestDelivery(draft, { destination, recipient: null, test }),
-    });
+    await submit(world.host, { project: PROJECT, by }, (draft) =>
+      startTestDelivery(draft, { destination, recipient: null, test }),
+    );
   }
   const ended = () => world.deliveries().filter(({ value }) => value === 'failed');
   await world.until('all ended', () => ended().length === 4);

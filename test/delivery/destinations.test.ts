@@ -22,6 +22,7 @@ import {
   PROJECT,
 } from '../support/alerting-on-host.ts';
 import { sealedIn } from '../support/sealed-in-memory.ts';
+import { submit } from '../support/submit.ts';
 
 function creationOf(request: ReturnType<typeof freshRequest>, url: string) {
   const target = { kind: 'webhook' as const, url };
@@ -309,11 +310,9 @@ t.test('a pause stores the user’s reason, and a resume ends the notice', async
     reason: 'INVALID_STATE',
     message: /The destination is paused: Moving/,
   });
-  await world.host.submit({
-    project: PROJECT,
-    by,
-    decide: (draft) => raiseNotice(draft, { ...notice, text: 'HTTP 410' }),
-  });
+  await submit(world.host, { project: PROJECT, by }, (draft) =>
+    raiseNotice(draft, { ...notice, text: 'HTTP 410' }),
+  );
   t.equal(ended(), null);
   await world.destinations.resume({ ...caller(), id });
   t.equal(ended(), world.clock.now());

@@ -36,6 +36,7 @@ import { by, freshRequest, PROJECT, START_MS } from '../support/alerting-on-host
 import { names, RUNBOOK_URL } from '../support/messages.ts';
 import { openDeliveryWorld } from '../support/scripted-delivery.ts';
 import { sealedIn } from '../support/sealed-in-memory.ts';
+import { submit } from '../support/submit.ts';
 import { tries } from '../support/tries.ts';
 
 const options = { id: 'dlv_1', publicUrl: 'https://svc.example.com', nowMs: START_MS };
@@ -47,11 +48,7 @@ async function firing(t: Test) {
   const hook = await world.addDestination();
   await world.putInForce({ destinationNames: [hook] });
   const put = <K extends RecordKind>(kind: K, id: string, body: RecordBodies[K]) =>
-    world.host.submit({
-      project: PROJECT,
-      by,
-      decide: (draft) => draft.putRecord({ kind, id, body }),
-    });
+    submit(world.host, { project: PROJECT, by }, (draft) => draft.putRecord({ kind, id, body }));
   await put('vm', 'vm-1', {
     displayName: 'Ä <b>',
     datacenter: 'DC-1',

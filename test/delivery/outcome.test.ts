@@ -7,6 +7,7 @@ import { startTestDelivery } from '../../actors/delivery/audience.ts';
 import { NEWER } from '../simulation/programs.ts';
 import { by, openAlertingWorld, PROJECT } from '../support/alerting-on-host.ts';
 import { accepted, delivering, failed } from '../support/scripted-delivery.ts';
+import { submit } from '../support/submit.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -43,13 +44,9 @@ t.test(
     await world.until('it is sent', () => world.notifier.hanging === 1);
     const newer = await openAlertingWorld(t, { beside: world, machines: NEWER.machines });
     const destination = world.hook.slice(world.hook.lastIndexOf('/') + 1);
-    await newer.host.submit({
-      project: PROJECT,
-      by,
-      decide(draft) {
-        const event = { type: 'attemptCapChanged', at: draft.at, attemptCap: 3 } as const;
-        draft.send('destination', destination, event);
-      },
+    await submit(newer.host, { project: PROJECT, by }, (draft) => {
+      const event = { type: 'attemptCapChanged', at: draft.at, attemptCap: 3 } as const;
+      draft.send('destination', destination, event);
     });
     const cap = () => world.instances('destination')[0]?.context.attemptCap;
     await world.until('the older program has applied it', () => cap() === 3);
@@ -90,11 +87,9 @@ t.test('a test message to a repaired destination is sent at once', async (t) => 
     world.notifier.answer = () => accepted;
     await world.toDestination(world.hook, { type: mend, ...kept, by: 'me' });
     const destination = world.hook.slice(world.hook.lastIndexOf('/') + 1);
-    await world.host.submit({
-      project: 'demo',
-      by,
-      decide: (draft) => startTestDelivery(draft, { destination, recipient: null, test: '1' }),
-    });
+    await submit(world.host, { project: 'demo', by }, (draft) =>
+      startTestDelivery(draft, { destination, recipient: null, test: '1' }),
+    );
     await world.settle();
     t.ok(
       world.notifier.requests.some(({ event }) => event === 'test'),

@@ -19,6 +19,7 @@ import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit
 import { by, PROJECT } from '../support/alerting-on-host.ts';
 import { startMailServer } from '../support/mail-server.ts';
 import { type DeliveryWorld, delivering, refused } from '../support/scripted-delivery.ts';
+import { submit } from '../support/submit.ts';
 
 /** Two owners, one of them locked out, an owner without an address and a viewer. */
 async function withPeople({ host }: DeliveryWorld) {
@@ -29,22 +30,14 @@ async function withPeople({ host }: DeliveryWorld) {
     { id: 'dan', role: 'VIEWER', email: 'dan@example.com' },
   ] as const;
   for (const { id, role, email } of people) {
-    await host.submit({
-      project: SYSTEM_PROJECT,
-      by,
-      decide(draft) {
-        const { at } = draft;
-        draft.start('person', id, { at, displayName: id, email, identity: null });
-        if (id === 'ben') draft.send('person', id, { type: 'disabled', at, reason: 'x', by: 'me' });
-      },
+    await submit(host, { project: SYSTEM_PROJECT, by }, (draft) => {
+      const { at } = draft;
+      draft.start('person', id, { at, displayName: id, email, identity: null });
+      if (id === 'ben') draft.send('person', id, { type: 'disabled', at, reason: 'x', by: 'me' });
     });
-    await host.submit({
-      project: PROJECT,
-      by,
-      decide(draft) {
-        const member = { at: draft.at, project: PROJECT, person: id, role, displayName: id };
-        draft.start('membership', `mem_${id}`, { ...member, email, by: 'me' });
-      },
+    await submit(host, { project: PROJECT, by }, (draft) => {
+      const member = { at: draft.at, project: PROJECT, person: id, role, displayName: id };
+      draft.start('membership', `mem_${id}`, { ...member, email, by: 'me' });
     });
   }
 }
@@ -119,13 +112,9 @@ t.test('an unannounced pause is announced after a restart, an ended one is not',
   t.equal(world.taken.length, 1);
   const again = await paused(t);
   await again.pauseIt();
-  await again.host.submit({
-    project: PROJECT,
-    by,
-    decide(draft) {
-      const [notice] = draft.records('notice', { limit: 1 }).items;
-      if (notice) draft.putRecord({ ...notice, body: { ...notice.body, endedMs: draft.at } });
-    },
+  await submit(again.host, { project: PROJECT, by }, (draft) => {
+    const [notice] = draft.records('notice', { limit: 1 }).items;
+    if (notice) draft.putRecord({ ...notice, body: { ...notice.body, endedMs: draft.at } });
   });
   again.start();
   await again.pass(10_000, 5_000);
@@ -274,11 +263,7 @@ t.test(
         ),
       );
     const record = (change: Parameters<typeof recordAccessChange>[1]) =>
-      host.submit({
-        project: PROJECT,
-        by,
-        decide: (draft) => recordAccessChange(draft, change),
-      });
+      submit(host, { project: PROJECT, by }, (draft) => recordAccessChange(draft, change));
     const stop = start(() => false);
     await record({ about: 'KEY', text: 'A key was made', isForOwners: true, member: null });
     await record({
@@ -326,13 +311,9 @@ for (const [how, end] of [
     const commit = (decide: (draft: Draft) => void) =>
       world.host.submit({ project: PROJECT, by: thief, decide });
     for (const person of ['ann', 'bea', 'mallory'])
-      await world.host.submit({
-        project: SYSTEM_PROJECT,
-        by,
-        decide(draft) {
-          const { displayName, email } = facts(person);
-          draft.start('person', person, { at: draft.at, displayName, email, identity: null });
-        },
+      await submit(world.host, { project: SYSTEM_PROJECT, by }, (draft) => {
+        const { displayName, email } = facts(person);
+        draft.start('person', person, { at: draft.at, displayName, email, identity: null });
       });
     await commit((draft) => void join(draft, facts('ann'), 'OWNER', by));
     await commit((draft) => void join(draft, facts('bea'), 'OWNER', by));

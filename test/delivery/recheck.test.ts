@@ -3,7 +3,7 @@
  * recipients notified of an incident are notified of its recovery.
  */
 import t from 'tap';
-import { by, freshRequest, PROJECT, RULE } from '../support/alerting-on-host.ts';
+import { by, PROJECT, RULE } from '../support/alerting-on-host.ts';
 import {
   accepted,
   type DeliveryWorld,
@@ -11,6 +11,7 @@ import {
   openDeliveryWorld,
   refused,
 } from '../support/scripted-delivery.ts';
+import { submit } from '../support/submit.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -43,14 +44,7 @@ t.test('a queued message that is no longer true is suppressed with the reason', 
       toDestination(hook, { type: 'deleted', by: 'me' }),
     RULE_CHANGED: ({ saveRule, hook }) => saveRule({ threshold: 80, destinationNames: [hook] }),
     RULE_PAUSED: ({ saveRule, hook }) => saveRule({ enabled: false, destinationNames: [hook] }),
-    RULE_DELETED: ({ alerting }) =>
-      alerting.deleteRule({
-        project: PROJECT,
-        by,
-        request: freshRequest(),
-        id: RULE,
-        expectedVersion: '1',
-      }),
+    RULE_DELETED: ({ deleteRule }) => deleteRule(),
     VM_DELETED: ({ sendAlert }) => sendAlert('vm-1', { type: 'retired', reason: 'VM_DELETED' }),
   };
   for (const [reason, happen] of Object.entries(cases)) {
@@ -71,14 +65,10 @@ t.test(
   async (t) => {
     const cases: Readonly<Record<string, (world: DeliveryWorld) => Promise<unknown>>> = {
       VM_DELETED: ({ host, clock }) =>
-        host.submit({
-          project: PROJECT,
-          by,
-          decide(draft) {
-            const facts = { displayName: 'One', datacenter: '', expandedMonitoring: false };
-            const body = { ...facts, registeredMs: 0, retiredMs: clock.now() };
-            draft.putRecord({ kind: 'vm', id: 'vm-1', body });
-          },
+        submit(host, { project: PROJECT, by }, (draft) => {
+          const facts = { displayName: 'One', datacenter: '', expandedMonitoring: false };
+          const body = { ...facts, registeredMs: 0, retiredMs: clock.now() };
+          draft.putRecord({ kind: 'vm', id: 'vm-1', body });
         }),
       RULE_CHANGED: async ({ addDestination, putInForce }) =>
         putInForce({ destinationNames: [await addDestination()] }),
@@ -108,12 +98,12 @@ t.test(
     world.startDeliverer();
     await world.pass(120_000, 5_000);
     t.equal(only(world).value, 'queued');
-    await world.host.submit({
-      project: PROJECT,
-      by,
-      decide: (draft) =>
+    await submit(
+      world.host,
+      { project: PROJECT, by },
+      (draft) =>
         draft.send('alertRule', RULE, { type: 'applied', at: draft.at, version: 2 }).changed,
-    });
+    );
     await world.pass(100, 100);
     t.equal(only(world).value, 'sent');
   },

@@ -16,6 +16,7 @@ import {
   failed,
   openDeliveryWorld,
 } from '../support/scripted-delivery.ts';
+import { submit } from '../support/submit.ts';
 
 const bounce = {
   kind: 'refused' as const,
@@ -222,12 +223,9 @@ t.test('EVENT-12: test messages are deliveries of their own to eligible recipien
   const world = await mailing(t, ['ann', 'ben']);
   await world.send('recipient', 'ben', { type: 'unsubscribed' });
   const start = (recipient: string | null, test: string) =>
-    world.host.submit({
-      project: PROJECT,
-      by,
-      decide: (draft) =>
-        startTestDelivery(draft, { destination: 'dst_mail_ann_ben', recipient, test }),
-    });
+    submit(world.host, { project: PROJECT, by }, (draft) =>
+      startTestDelivery(draft, { destination: 'dst_mail_ann_ben', recipient, test }),
+    );
   const ids = [];
   for (const [recipient, test] of [
     ['ann', '1'],

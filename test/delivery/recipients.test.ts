@@ -14,6 +14,7 @@ import {
   startRecipientsWorld,
 } from '../support/recipients-with-mail-server.ts';
 import { Browser } from '../support/sign-in-server.ts';
+import { submit } from '../support/submit.ts';
 
 const ADA = 'ada@example.com';
 const BOB = 'bob@example.com';
@@ -361,15 +362,11 @@ t.test('a bounced address is verified again or removed, and the notice ends', as
   for (const email of [ADA, BOB]) await world.member(email);
   const id = await world.mailTo([ADA, BOB]);
   const bounce = (email: string) =>
-    world.host.submit({
-      project: 'demo',
-      by: tester,
-      decide(draft) {
-        const recipient = world.recipient(id, email);
-        draft.send('recipient', recipient, { type: 'bounced', at: draft.at, reason: '550' });
-        const subject = { collection: 'destinations', id } as const;
-        raiseNotice(draft, { kind: 'RECIPIENT_BOUNCED', subject, text: 'A recipient bounced' });
-      },
+    submit(world.host, { project: 'demo' }, (draft) => {
+      const recipient = world.recipient(id, email);
+      draft.send('recipient', recipient, { type: 'bounced', at: draft.at, reason: '550' });
+      const subject = { collection: 'destinations', id } as const;
+      raiseNotice(draft, { kind: 'RECIPIENT_BOUNCED', subject, text: 'A recipient bounced' });
     });
   const isNoticeLasting = () =>
     world.host.view('demo').record('notice', `recipient-bounced-${id}`)?.body.endedMs === null;

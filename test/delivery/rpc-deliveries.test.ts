@@ -10,46 +10,43 @@ import type { DestinationKind } from '../../machines/delivery/destination.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld } from '../support/api-in-process.ts';
 import { failed, ScriptedNotifier } from '../support/scripted-delivery.ts';
+import { submit } from '../support/submit.ts';
 
 const PROJECT = 'projects/demo';
 const by = { kind: 'operator', name: 'test' } as const;
 
 /** A webhook, and a mail destination with one verified recipient. */
 async function withDestinations(world: RpcWorld) {
-  const { answer } = await world.host.submit({
-    project: 'demo',
-    by,
-    decide(draft) {
-      const { at } = draft;
-      const displayed = { urlDigest: '', host: '', lastFour: '', urlId: null, secretId: null };
-      const destination = (id: string, kind: DestinationKind) =>
-        draft.start('destination', id, {
-          at,
-          project: 'demo',
-          kind,
-          displayName: id,
-          ...displayed,
-        });
-      destination('dst_hook', 'webhook');
-      destination('dst_mail', 'email');
-      const person = { person: 'per_1', role: 'VIEWER', displayName: 'Ann' } as const;
-      const email = 'ann@example.com';
-      draft.start('membership', 'mem_1', { at, project: 'demo', ...person, email, by: 'test' });
-      draft.start('recipient', 'rcp_1', {
+  const { answer } = await submit(world.host, { project: 'demo', by }, (draft) => {
+    const { at } = draft;
+    const displayed = { urlDigest: '', host: '', lastFour: '', urlId: null, secretId: null };
+    const destination = (id: string, kind: DestinationKind) =>
+      draft.start('destination', id, {
         at,
         project: 'demo',
-        destination: 'dst_mail',
-        membership: 'mem_1',
-        address: email,
-        tokenHash: 'h',
+        kind,
+        displayName: id,
+        ...displayed,
       });
-      draft.send('recipient', 'rcp_1', { type: 'verified', at, tokenHash: 'h' });
-      return {
-        hook: startTestDelivery(draft, { destination: 'dst_hook', recipient: null, test: 'a' }),
-        mail: startTestDelivery(draft, { destination: 'dst_mail', recipient: 'rcp_1', test: 'b' }),
-        nobody: startTestDelivery(draft, { destination: 'dst_mail', recipient: null, test: 'c' }),
-      };
-    },
+    destination('dst_hook', 'webhook');
+    destination('dst_mail', 'email');
+    const person = { person: 'per_1', role: 'VIEWER', displayName: 'Ann' } as const;
+    const email = 'ann@example.com';
+    draft.start('membership', 'mem_1', { at, project: 'demo', ...person, email, by: 'test' });
+    draft.start('recipient', 'rcp_1', {
+      at,
+      project: 'demo',
+      destination: 'dst_mail',
+      membership: 'mem_1',
+      address: email,
+      tokenHash: 'h',
+    });
+    draft.send('recipient', 'rcp_1', { type: 'verified', at, tokenHash: 'h' });
+    return {
+      hook: startTestDelivery(draft, { destination: 'dst_hook', recipient: null, test: 'a' }),
+      mail: startTestDelivery(draft, { destination: 'dst_mail', recipient: 'rcp_1', test: 'b' }),
+      nobody: startTestDelivery(draft, { destination: 'dst_mail', recipient: null, test: 'c' }),
+    };
   });
   return answer;
 }
@@ -58,14 +55,10 @@ async function withDestinations(world: RpcWorld) {
 async function attempt(world: RpcWorld, delivery: string): Promise<string> {
   const attemptId = `att_of_${delivery}`;
   const { host } = world;
-  await host.submit({
-    project: 'demo',
-    by,
-    decide(draft) {
-      draft.send('delivery', delivery, { type: 'attemptDue', at: draft.at });
-      const cleared = { type: 'cleared', at: draft.at, attemptId, bodyDigest: 'd' } as const;
-      draft.send('delivery', delivery, cleared);
-    },
+  await submit(host, { project: 'demo', by }, (draft) => {
+    draft.send('delivery', delivery, { type: 'attemptDue', at: draft.at });
+    const cleared = { type: 'cleared', at: draft.at, attemptId, bodyDigest: 'd' } as const;
+    draft.send('delivery', delivery, cleared);
   });
   await world.clock.advance(1_500);
   const outcome = failed({ httpStatus: 503, error: 'The endpoint answered 503' });
@@ -173,17 +166,17 @@ t.test('API-36: a delivery has its path, with the checks of each recheck', async
   );
   t.match((await world.call('GetDestination', { name })).body, { lastDelivery });
   const checks = ['DESTINATION_EXISTS', 'DESTINATION_NOT_PAUSED', 'RECIPIENT_ELIGIBLE'] as const;
-  await world.host.submit({
-    project: 'demo',
-    by,
-    decide: (draft) =>
+  await submit(
+    world.host,
+    { project: 'demo', by },
+    (draft) =>
       void draft.send('delivery', mail, {
         type: 'suppressed',
         at: draft.at,
         reason: 'RECIPIENT_UNSUBSCRIBED',
         checks,
       }),
-  });
+  );
   const [, last] = await stepsOf(mail);
   t.match(last, { event: 'suppressed', state: 'SUPPRESSED' });
   t.same(last.checks, [
@@ -225,10 +218,10 @@ t.test('API-30: a due delivery shows when its resting destination is tried next'
     (await world.call('GetDelivery', { name: `${PROJECT}/deliveries/${id}` })).body;
   t.match(await shown(hook), { state: 'QUEUED', nextAttemptUnix: String(START_SECONDS + 300) });
   t.notOk('nextAttemptUnix' in (await shown(mail)), 'its destination does not rest');
-  await world.host.submit({
-    project: 'demo',
-    by,
-    decide: (draft) => draft.send('delivery', hook, { type: 'attemptDue', at: draft.at }).changed,
-  });
+  await submit(
+    world.host,
+    { project: 'demo', by },
+    (draft) => draft.send('delivery', hook, { type: 'attemptDue', at: draft.at }).changed,
+  );
   t.match(await shown(hook), { state: 'RECHECKING', nextAttemptUnix: String(START_SECONDS + 300) });
 });

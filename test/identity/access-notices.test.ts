@@ -14,7 +14,8 @@ import {
   sentencesOf,
 } from '../../actors/identity/access-notices.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
-import { startWorld, tester } from '../support/host-in-memory.ts';
+import { startWorld } from '../support/host-in-memory.ts';
+import { submit } from '../support/submit.ts';
 import { tries } from '../support/tries.ts';
 
 const MINUTE_MS = 60_000;
@@ -44,11 +45,7 @@ t.test('every change is in one notice, and notices keep their minimum interval',
       const startMs = clock.now();
       for (const { afterMs, change } of changes) {
         clock.jump(afterMs);
-        await host.submit({
-          project: 'demo',
-          by: tester,
-          decide: (draft) => recordAccessChange(draft, change),
-        });
+        await submit(host, { project: 'demo' }, (draft) => recordAccessChange(draft, change));
       }
       const notices = noticesOf(host);
       const noted = notices.reduce((sum, { changes, more }) => sum + changes.length + more, 0);
@@ -68,13 +65,9 @@ t.test(
   async (t) => {
     const { host, clock } = await startWorld(t);
     for (let n = 0; n < 100; n++) {
-      await host.submit({
-        project: 'demo',
-        by: tester,
-        decide(draft) {
-          const member = n === 99 ? 'bob' : null;
-          recordAccessChange(draft, { about: 'KEY', text: `key ${n}`, isForOwners: true, member });
-        },
+      await submit(host, { project: 'demo' }, (draft) => {
+        const member = n === 99 ? 'bob' : null;
+        recordAccessChange(draft, { about: 'KEY', text: `key ${n}`, isForOwners: true, member });
       });
       clock.jump(100);
     }
@@ -98,12 +91,9 @@ t.test(
 async function recording(t: Parameters<typeof startWorld>[0]) {
   const { host, clock } = await startWorld(t);
   const record = (about: AccessMatter, text: string) =>
-    host.submit({
-      project: 'demo',
-      by: tester,
-      decide: (draft) =>
-        recordAccessChange(draft, { about, text, isForOwners: true, member: null }),
-    });
+    submit(host, { project: 'demo' }, (draft) =>
+      recordAccessChange(draft, { about, text, isForOwners: true, member: null }),
+    );
   const listed = () => noticesOf(host).flatMap(({ changes }) => changes.map(({ text }) => text));
   return { host, clock, record, listed };
 }
@@ -161,11 +151,7 @@ t.test(
       about: 'KEY',
     } as const;
     const record = () =>
-      host.submit({
-        project: 'demo',
-        by: tester,
-        decide: (draft) => recordAccessChange(draft, change),
-      });
+      submit(host, { project: 'demo' }, (draft) => recordAccessChange(draft, change));
     clock.jump(60 * MINUTE_MS);
     await record();
     clock.jump(-60 * MINUTE_MS);

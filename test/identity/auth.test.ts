@@ -27,6 +27,7 @@ import {
   type World,
 } from '../support/host-in-memory.ts';
 import { identitiesOf } from '../support/identities.ts';
+import { submit } from '../support/submit.ts';
 import { tries } from '../support/tries.ts';
 
 const credential: NewCredential = {
@@ -250,18 +251,14 @@ t.test(
     const { authenticate } = authenticator(t, world);
     authenticate(key);
     const overlapMs = 2 * HOUR_MS;
-    await world.host.submit({
-      project: 'p1',
-      by: tester,
-      decide: (draft) => {
-        const rotated = {
-          type: 'rotated',
-          at: draft.at,
-          successor: successor.id,
-          overlapMs,
-        } as const;
-        return draft.send('credential', id, { ...rotated, by: 'test' }).changed;
-      },
+    await submit(world.host, { project: 'p1' }, (draft) => {
+      const rotated = {
+        type: 'rotated',
+        at: draft.at,
+        successor: successor.id,
+        overlapMs,
+      } as const;
+      return draft.send('credential', id, { ...rotated, by: 'test' }).changed;
     });
     world.clock.jump(overlapMs - 1);
     t.equal(

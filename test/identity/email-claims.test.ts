@@ -16,6 +16,7 @@ import {
   type PeopleWorld,
   startPeopleWorld,
 } from '../support/people-on-host.ts';
+import { submit } from '../support/submit.ts';
 import { tries } from '../support/tries.ts';
 
 const PROJECTS = ['p-0', 'p-1', 'p-2'] as const;
@@ -62,23 +63,15 @@ t.test('everyone who accepted an invitation to one address is marked as unproven
 
 /** State left by an older version: only the first claimant. */
 async function forgetLater({ host }: PeopleWorld, later: string, member: string) {
-  await host.submit({
-    project: SYSTEM_PROJECT,
-    by: operator,
-    decide(draft) {
-      const [person] = claimantsOf(draft, BOBS);
-      const body = person === undefined ? null : { person };
-      draft.putRecord({ kind: 'personOfClaim', id: emailKey(BOBS), body });
-      draft.putRecord({ kind: 'claimOfPerson', id: later, body: null });
-    },
+  await submit(host, { project: SYSTEM_PROJECT, by: operator }, (draft) => {
+    const [person] = claimantsOf(draft, BOBS);
+    const body = person === undefined ? null : { person };
+    draft.putRecord({ kind: 'personOfClaim', id: emailKey(BOBS), body });
+    draft.putRecord({ kind: 'claimOfPerson', id: later, body: null });
   });
-  await host.submit({
-    project: 'p-1',
-    by: operator,
-    decide(draft) {
-      const renamed = { type: 'renamed', at: draft.at, displayName: 'bob', email: '' } as const;
-      draft.send('membership', member, renamed);
-    },
+  await submit(host, { project: 'p-1', by: operator }, (draft) => {
+    const renamed = { type: 'renamed', at: draft.at, displayName: 'bob', email: '' } as const;
+    draft.send('membership', member, renamed);
   });
 }
 

@@ -23,6 +23,7 @@ import {
   type World,
 } from '../support/host-in-memory.ts';
 import { operator, outcomeOf, peopleOf } from '../support/people-on-host.ts';
+import { submit } from '../support/submit.ts';
 
 const project = 'web';
 const OWNER = `projects/${project}/serviceAccounts/robot`;
@@ -50,44 +51,40 @@ async function fill(world: World, sessions: number) {
   const invitation = await members.invitations.invite(offer);
   const minted = mintKey('sk', { nowMs: clock.now(), random });
   const agent = mintKey('vm', { nowMs: clock.now(), random });
-  await host.submit({
-    project,
-    by: operator,
-    decide(draft) {
-      const { at } = draft;
-      const named = { at, project, displayName: 'Robot', capabilities: READ, createdBy: owner };
-      draft.start('serviceAccount', 'robot', { ...named, template: null });
-      const key = {
-        ...named,
-        datacenter: null,
-        projects: null,
-        vm: null,
-        expiresMs: at + 90 * DAY_MS,
-      };
-      const { hash, lastFour } = minted;
-      draft.start('credential', minted.id, { ...key, kind: 'sk', owner: OWNER, hash, lastFour });
-      const ofAgent = { kind: 'vm', owner: `projects/${project}/vms/${VM}`, vm: VM } as const;
-      const secret = { hash: agent.hash, lastFour: agent.lastFour };
-      draft.start('credential', agent.id, { ...key, ...ofAgent, ...secret });
-      const ci = {
-        ...named,
-        serviceAccount: 'robot',
-        issuer: 'github',
-        issuerUrl: '',
-        audience: 'a',
-      };
-      draft.start('ciVerification', 'v', { ...ci, codeHash: 'c'.repeat(64) });
-      const approved = { bound: { ref: 'main' }, verification: 'old', digest: 'd' };
-      draft.start('ciConnection', 'trust', { ...ci, ...approved });
-      for (const vm of [VM, 'vm-2']) {
-        const facts = { at, datacenter: 'DC-1', tokenHash: 'e'.repeat(64), by: owner };
-        draft.start('enrolment', enrolmentIdOf(project, vm), { ...facts, project, vm });
-      }
-      const id = enrolmentIdOf(project, VM);
-      draft.send('enrolment', id, { type: 'enrolled', at, credential: agent.id, system: 'Debian' });
-      const facts = { datacenter: 'DC-1', tokenHash: 'f'.repeat(64), by: owner };
-      draft.send('enrolment', id, { type: 'offered', at, ...facts });
-    },
+  await submit(host, { project, by: operator }, (draft) => {
+    const { at } = draft;
+    const named = { at, project, displayName: 'Robot', capabilities: READ, createdBy: owner };
+    draft.start('serviceAccount', 'robot', { ...named, template: null });
+    const key = {
+      ...named,
+      datacenter: null,
+      projects: null,
+      vm: null,
+      expiresMs: at + 90 * DAY_MS,
+    };
+    const { hash, lastFour } = minted;
+    draft.start('credential', minted.id, { ...key, kind: 'sk', owner: OWNER, hash, lastFour });
+    const ofAgent = { kind: 'vm', owner: `projects/${project}/vms/${VM}`, vm: VM } as const;
+    const secret = { hash: agent.hash, lastFour: agent.lastFour };
+    draft.start('credential', agent.id, { ...key, ...ofAgent, ...secret });
+    const ci = {
+      ...named,
+      serviceAccount: 'robot',
+      issuer: 'github',
+      issuerUrl: '',
+      audience: 'a',
+    };
+    draft.start('ciVerification', 'v', { ...ci, codeHash: 'c'.repeat(64) });
+    const approved = { bound: { ref: 'main' }, verification: 'old', digest: 'd' };
+    draft.start('ciConnection', 'trust', { ...ci, ...approved });
+    for (const vm of [VM, 'vm-2']) {
+      const facts = { at, datacenter: 'DC-1', tokenHash: 'e'.repeat(64), by: owner };
+      draft.start('enrolment', enrolmentIdOf(project, vm), { ...facts, project, vm });
+    }
+    const id = enrolmentIdOf(project, VM);
+    draft.send('enrolment', id, { type: 'enrolled', at, credential: agent.id, system: 'Debian' });
+    const facts = { datacenter: 'DC-1', tokenHash: 'f'.repeat(64), by: owner };
+    draft.send('enrolment', id, { type: 'offered', at, ...facts });
   });
   await addSessions(host, owner, { count: sessions, prefix: 'f' });
   return {
@@ -106,20 +103,16 @@ async function addSessions(
   { count, prefix }: { readonly count: number; readonly prefix: string },
 ): Promise<void> {
   for (let first = 0; first < count; first += 150) {
-    await host.submit({
-      project: SYSTEM_PROJECT,
-      by: operator,
-      decide(draft) {
-        for (let i = first; i < Math.min(count, first + 150); i++) {
-          const facts = { at: draft.at, person, method: 'link', agent: 'test' } as const;
-          const hash = String(i).padStart(64, '0');
-          draft.start('session', `${prefix}s${i}`, {
-            ...facts,
-            hash,
-            expiresMs: draft.at + DAY_MS,
-          });
-        }
-      },
+    await submit(host, { project: SYSTEM_PROJECT, by: operator }, (draft) => {
+      for (let i = first; i < Math.min(count, first + 150); i++) {
+        const facts = { at: draft.at, person, method: 'link', agent: 'test' } as const;
+        const hash = String(i).padStart(64, '0');
+        draft.start('session', `${prefix}s${i}`, {
+          ...facts,
+          hash,
+          expiresMs: draft.at + DAY_MS,
+        });
+      }
     });
   }
 }
@@ -144,11 +137,11 @@ const send = <M extends MachineName>(
   id: string,
   event: { readonly type: string } & Readonly<Record<string, unknown>>,
 ) =>
-  host.submit({
-    project,
-    by: operator,
-    decide: (draft) => void draft.send(machine, id, { ...event, at: draft.at } as EventOf<M>),
-  });
+  submit(
+    host,
+    { project, by: operator },
+    (draft) => void draft.send(machine, id, { ...event, at: draft.at } as EventOf<M>),
+  );
 
 t.test('Access ended after a backup works again until restoration is declared', async (t) => {
   const folder = t.testdir();

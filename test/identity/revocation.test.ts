@@ -1,9 +1,3 @@
-/**
- * Revocation under load, over real connections: no request that begins after its acknowledgement
- * succeeds, while others with the same key are in flight all the time. A request that was admitted
- * before has no effect if its body arrives after.
- */
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { create, toBinary } from '@bufbuild/protobuf';
@@ -15,6 +9,7 @@ import { systemClock } from '../../streams/platform/clock.ts';
 import { startRpcWorld } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
 import { startPromqlServer } from '../support/promql-server.ts';
+import { cpuSpec, newRule } from '../support/rule-spec.ts';
 import { tries } from '../support/tries.ts';
 import { answered, revokeUnderLoad, startRevoking } from './revoking.ts';
 
@@ -71,20 +66,7 @@ t.test(
 t.test('A request whose body arrives after the revocation changes nothing', async (t) => {
   const { begin, makeKey, revoke, host } = await startRevoking(t);
   const key = await makeKey();
-  const body = JSON.stringify({
-    projectName: PROJECT,
-    id: randomUUID(),
-    requestId: randomUUID(),
-    expectedVersion: '0',
-    spec: {
-      displayName: 'CPU',
-      metricId: 'cpu_utilization_pct',
-      operator: 'GREATER_THAN',
-      threshold: 50,
-      severity: 'WARNING',
-      allVms: true,
-    },
-  });
+  const body = JSON.stringify(newRule(PROJECT, { threshold: 50 }));
   const sent = begin(SAVE, { ...key.headers, 'content-length': String(body.length) });
   sent.write(body.slice(0, 20));
   // A later request has been answered, so this one has passed the gate.
@@ -148,14 +130,7 @@ t.test('A result that was being computed at the revocation is not returned', asy
   const row = { vm: 'vm-1', observedUnixMs: START_MS, state: 'RUNNING' as const, values: [] };
   await world.write([row]);
   const projectName = PROJECT;
-  const spec = {
-    displayName: 'CPU',
-    metricId: 'cpu_utilization_pct',
-    operator: 'GREATER_THAN',
-    threshold: 50,
-    severity: 'WARNING',
-    allVms: true,
-  };
+  const spec = cpuSpec({ threshold: 50 });
   const methods = {
     GetVMMonitoring: { name: `${PROJECT}/vms/vm-1` },
     ListVMMonitoring: { projectName },

@@ -12,6 +12,7 @@ import { mintKey } from '../../src/platform/keys.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
 import { cookieHeaders, startRpcWorld } from '../support/api-in-process.ts';
 import { tester } from '../support/host-in-memory.ts';
+import { submit } from '../support/submit.ts';
 
 type Headers = Readonly<Record<string, string>>;
 const IAM = '/svc.iam.v1.AutomationService/';
@@ -89,21 +90,17 @@ export async function startRevoking(t: Test) {
     const random = systemRandom;
     const all = Array.from({ length: count }, () => mintKey('sk', { nowMs: clock.now(), random }));
     for (let first = 0; first < count; first += 100) {
-      await host.submit({
-        project: 'demo',
-        by: tester,
-        decide(draft) {
-          for (const minted of all.slice(first, first + 100)) {
-            startCredential(draft, minted, {
-              project: 'demo',
-              kind: 'sk',
-              capabilities: ['monitoring.read'],
-              owner,
-              displayName: 'k',
-              createdBy: tester.name,
-            });
-          }
-        },
+      await submit(host, { project: 'demo' }, (draft) => {
+        for (const minted of all.slice(first, first + 100)) {
+          startCredential(draft, minted, {
+            project: 'demo',
+            kind: 'sk',
+            capabilities: ['monitoring.read'],
+            owner,
+            displayName: 'k',
+            createdBy: tester.name,
+          });
+        }
       });
     }
     return all.map(({ id, text }) => ({

@@ -9,6 +9,7 @@ import { parseKey } from '../../src/platform/keys.ts';
 import { START_SECONDS } from '../support/api-in-process.ts';
 import { DAY_MS, HOUR_MS, tester } from '../support/host-in-memory.ts';
 import { DAY, PROJECT, startKeysWorld } from '../support/keys-api.ts';
+import { submit } from '../support/submit.ts';
 
 t.test(
   'IDN-02, IDN-04: service accounts are created from two permission templates with the listed grants',
@@ -369,13 +370,9 @@ t.test(
     t.match(own.secret, /^svc_pk_/);
     t.match(own.key.name, new RegExp(`^${member}/keys/`));
     t.same([await reads(shared.secret), await reads(own.secret)], ['accepted', 'accepted']);
-    await host.submit({
-      project: 'demo',
-      by: tester,
-      decide: (draft) => {
-        const removed = { type: 'removed', at: draft.at, reason: 'LEFT', by: tester.name } as const;
-        draft.send('membership', memberIdOf('demo', leaver.person), removed);
-      },
+    await submit(host, { project: 'demo' }, (draft) => {
+      const removed = { type: 'removed', at: draft.at, reason: 'LEFT', by: tester.name } as const;
+      draft.send('membership', memberIdOf('demo', leaver.person), removed);
     });
     t.equal(await reads(shared.secret), 'accepted');
     t.equal(await reads(own.secret), 'GRANT_REMOVED');
@@ -394,18 +391,14 @@ t.test('IDN-01, AUTH-02: a personal key acts within its owner’s current access
   const made = await asEditor('CreateKey', { parent, displayName: 'k', capabilities: both });
   t.match(made.body.key, { effectiveCapabilities: both });
   t.equal((await asEditor('ListKeys', { parent })).body.keys.length, 1);
-  await host.submit({
-    project: 'demo',
-    by: tester,
-    decide: (draft) => {
-      const changed = {
-        type: 'roleChanged',
-        at: draft.at,
-        role: 'VIEWER',
-        by: tester.name,
-      } as const;
-      draft.send('membership', member, changed);
-    },
+  await submit(host, { project: 'demo' }, (draft) => {
+    const changed = {
+      type: 'roleChanged',
+      at: draft.at,
+      role: 'VIEWER',
+      by: tester.name,
+    } as const;
+    draft.send('membership', member, changed);
   });
   t.match((await asEditor('GetKey', { name: made.body.key.name })).body, {
     capabilities: both,

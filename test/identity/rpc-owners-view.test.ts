@@ -8,6 +8,7 @@ import t, { type Test } from 'tap';
 import { memberIdOf } from '../../actors/identity/grants.ts';
 import type { Answer } from '../support/api-in-process.ts';
 import { startKeysWorld } from '../support/keys-api.ts';
+import { submit } from '../support/submit.ts';
 
 const PROJECT = 'projects/demo';
 
@@ -143,17 +144,17 @@ t.test('one list has every credential, with its owner and the time of its last u
   t.notOk('lastUsedUnix' in unused, 'never used is absent, not 0');
   t.notMatch(JSON.stringify(all), /svc_(pk|sk|col|vm)_/);
 
-  await host.submit({
-    project: '_system',
-    by: { kind: 'operator', name: 'operator/test' },
-    decide: (draft) =>
+  await submit(
+    host,
+    { project: '_system', by: { kind: 'operator', name: 'operator/test' } },
+    (draft) =>
       void draft.send('person', editor.person, {
         type: 'disabled',
         at: draft.at,
         reason: 'x',
         by: 'operator/test',
       }),
-  });
+  );
   const only = { projectName: PROJECT, kinds: ['PERSONAL_KEY'] };
   const locked = (await call('ListCredentials', only)).body.credentials;
   t.match(

@@ -21,6 +21,7 @@ import { VirtualClock } from '../../streams/platform/clock.ts';
 import type { Actor, InstanceStep } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { DAY_MS, type StreamWorld, startWorld, tester } from '../support/host-in-memory.ts';
+import { submit } from '../support/submit.ts';
 import { tries } from '../support/tries.ts';
 
 const MIB = 2 ** 20;
@@ -150,11 +151,7 @@ async function outcome(
 }
 
 const limited = (world: StreamWorld, limits: object) =>
-  world.host.submit({
-    project: 'demo',
-    by: tester,
-    decide: (draft) => ({ ...setLimits(draft, limits) }),
-  });
+  submit(world.host, { project: 'demo' }, (draft) => ({ ...setLimits(draft, limits) }));
 
 const worldOf = (t: Parameters<typeof startWorld>[0], disk?: () => DiskState, path?: string) =>
   startWorld(t, undefined, {
@@ -232,11 +229,9 @@ t.test('LIMIT-26: a nearly full disk rejects the largest writer first, then all'
   const disk = { freeBytes: 1_000 * MIB, reserveBytes: 500 * MIB };
   const world = await worldOf(t, () => disk);
   await limited(world, { changeBytesPerDay: 10_000 });
-  await world.host.submit({
-    project: 'other',
-    by: tester,
-    decide: (draft) => ({ ...setLimits(draft, { changeBytesPerDay: 10_000 }) }),
-  });
+  await submit(world.host, { project: 'other' }, (draft) => ({
+    ...setLimits(draft, { changeBytesPerDay: 10_000 }),
+  }));
   t.equal(await change(world, { size: 5_000 }), 'done');
   t.equal(await change(world, { size: 500, project: 'other' }), 'done');
   disk.freeBytes = 350 * MIB;

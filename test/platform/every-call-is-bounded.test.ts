@@ -31,6 +31,7 @@ import { encodeData } from '../../src/telemetry/query/promql/promql-json.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { cookieHeaders, startRpcWorld, type WorldParts } from '../support/api-in-process.ts';
 import { openStream } from '../support/connect-stream.ts';
+import { submit } from '../support/submit.ts';
 
 const services = [
   AlertService,
@@ -213,11 +214,11 @@ t.test(
       order.push(`${who} ${statusCode}`);
     };
     // All of them run at once, so only the turns on the main thread protect the neighbour.
-    await world.host.submit({
-      project: 'demo',
-      by: { kind: 'operator', name: 'test' },
-      decide: (draft) => ({ ...setLimits(draft, { concurrency: 64 }) }),
-    });
+    await submit(
+      world.host,
+      { project: 'demo', by: { kind: 'operator', name: 'test' } },
+      (draft) => ({ ...setLimits(draft, { concurrency: 64 }) }),
+    );
     const flood = Array.from({ length: 64 }, (_, i) =>
       ask(
         'flood',
@@ -258,11 +259,9 @@ t.test(
   async (t) => {
     const world = await startRpcWorld(t);
     const limit = (samplesPerSecond: number) =>
-      world.host.submit({
-        project: 'demo',
-        by: { kind: 'operator', name: 'test' },
-        decide: (draft) => ({ ...setLimits(draft, { samplesPerSecond }) }),
-      });
+      submit(world.host, { project: 'demo', by: { kind: 'operator', name: 'test' } }, (draft) => ({
+        ...setLimits(draft, { samplesPerSecond }),
+      }));
     const write = () =>
       world.app.inject({
         method: 'POST',
@@ -420,11 +419,8 @@ t.test('Unpacked bytes count against the rate, also for a collector of all proje
   };
   t.equal(await write(world.keys.collector), 2_000, '20,000 bytes in ten seconds');
   const { key } = await world.collector(SYSTEM_PROJECT);
-  await world.host.submit({
-    project: 'demo',
-    by: { kind: 'operator', name: 'test' },
-    decide: (draft) =>
-      draft.putRecord({ kind: 'project', id: 'demo', body: { displayName: 'demo' } }),
-  });
+  await submit(world.host, { project: 'demo', by: { kind: 'operator', name: 'test' } }, (draft) =>
+    draft.putRecord({ kind: 'project', id: 'demo', body: { displayName: 'demo' } }),
+  );
   t.equal(await write(key), 2_000);
 });

@@ -15,6 +15,7 @@ import { Refusal } from '../../streams/platform/refusal.ts';
 import { COUNTER_RESET_MS, counter, counterV2 } from '../support/counter-machine.ts';
 import { add, countingNode, openPlace, projectionOf, tester } from '../support/counting-node.ts';
 import { FaultyLog, NO_FAULTS, World } from '../support/faulty-stream.ts';
+import { submit } from '../support/submit.ts';
 
 async function startedNode(t: Test, options: { log?: FaultyLog; name?: string } = {}) {
   const clock = new VirtualClock(1_750_000_000_000);
@@ -103,11 +104,11 @@ t.test('a rejected decision leaves nothing behind and does not stop its neighbou
 t.test('a decision that changes nothing creates no commit', async (t) => {
   const { host, log } = await startedNode(t);
   await add(host, 'demo', 'a');
-  const committed = await host.submit({
-    project: 'demo',
-    by: tester,
-    decide: (draft) => draft.send('counter', 'a', { type: 'seen', at: draft.at }).changed,
-  });
+  const committed = await submit(
+    host,
+    { project: 'demo' },
+    (draft) => draft.send('counter', 'a', { type: 'seen', at: draft.at }).changed,
+  );
   t.match(committed, { answer: false, sequence: 1 });
   t.equal(log.lastSequence, 1);
 });
@@ -180,15 +181,11 @@ t.test('two nodes cannot race past a limit', async (t) => {
 t.test('a batch larger than a commit is split; a single larger change is rejected', async (t) => {
   const { host, log } = await startedNode(t);
   const put = (records: number, bytes: number, prefix: string) =>
-    host.submit({
-      project: 'demo',
-      by: tester,
-      decide(draft) {
-        for (let i = 0; i < records; i++) {
-          draft.putRecord(note(`${prefix}${i}`, { text: 'x'.repeat(bytes) }));
-        }
-        return {};
-      },
+    submit(host, { project: 'demo' }, (draft) => {
+      for (let i = 0; i < records; i++) {
+        draft.putRecord(note(`${prefix}${i}`, { text: 'x'.repeat(bytes) }));
+      }
+      return {};
     });
   await Promise.all(Array.from({ length: 30 }, (_, i) => put(40, 1, `a${i}-`)));
   t.equal(log.lastSequence, 3, '1,200 records, 12 decisions per commit');

@@ -9,6 +9,7 @@ import type { Host, Page, ProjectReads } from '../../actors/platform/host/host-p
 import { allInstances, liveInstances } from '../../actors/platform/host/live-instances.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import { openAlertingWorld, PROJECT, RULE } from '../support/alerting-on-host.ts';
+import { submit } from '../support/submit.ts';
 
 const COUNT = 1_000;
 
@@ -52,23 +53,19 @@ t.test('many live instances do not block others: no turn reads more than a page'
   const world = await openAlertingWorld(t);
   await world.saveRule();
   for (let start = 0; start < COUNT; start += 50) {
-    await world.host.submit({
-      project: PROJECT,
-      by: { kind: 'service', name: 'test' },
-      decide(draft) {
-        for (let i = start; i < start + 50; i++) {
-          const of = { project: PROJECT, rule: RULE, vm: `vm-${i}`, labels: '' };
-          const key = { ...of, evaluationRevision: 1 };
-          const id = instanceIdOf(key);
-          draft.start('alertInstance', id, { at: draft.at, ...key });
-          if (i % 2 === 0) continue;
-          const { at } = draft;
-          const fired = { incidentId: `inc_${i}`, value: 1, notify: false, repeatIntervalMs: 0 };
-          draft.send('alertInstance', id, { type: 'breachStarted', at, eventMs: at });
-          const times = { at, eventMs: at, observedMs: at, startedMs: at };
-          draft.send('alertInstance', id, { type: 'sustained', ...times, ...fired });
-        }
-      },
+    await submit(world.host, { project: PROJECT }, (draft) => {
+      for (let i = start; i < start + 50; i++) {
+        const of = { project: PROJECT, rule: RULE, vm: `vm-${i}`, labels: '' };
+        const key = { ...of, evaluationRevision: 1 };
+        const id = instanceIdOf(key);
+        draft.start('alertInstance', id, { at: draft.at, ...key });
+        if (i % 2 === 0) continue;
+        const { at } = draft;
+        const fired = { incidentId: `inc_${i}`, value: 1, notify: false, repeatIntervalMs: 0 };
+        draft.send('alertInstance', id, { type: 'breachStarted', at, eventMs: at });
+        const times = { at, eventMs: at, observedMs: at, startedMs: at };
+        draft.send('alertInstance', id, { type: 'sustained', ...times, ...fired });
+      }
     });
   }
   const { host, view, most } = watched(world.host);
@@ -81,13 +78,7 @@ t.test('many live instances do not block others: no turn reads more than a page'
   t.equal(new Set(found).size, COUNT);
   t.equal((await seedOf(view)).firing.length, COUNT / 2);
   t.same(await rulesWithStaleInstances(view), new Set());
-  await world.alerting.deleteRule({
-    project: PROJECT,
-    by: { kind: 'operator', name: 'test' },
-    id: RULE,
-    request: { scope: 'test', id: 'deletion', fingerprint: 'f' },
-    expectedVersion: '1',
-  });
+  await world.deleteRule();
   t.same(await rulesWithStaleInstances(view), new Set([RULE]));
   t.equal(await retireInstances(host, PROJECT, RULE), COUNT);
   t.same(world.live('alertInstance'), []);
@@ -98,23 +89,19 @@ t.test('deliveries are swept one page per turn, over large and small projects al
   const world = await openAlertingWorld(t);
   const projects = [PROJECT, 'other'];
   for (const project of projects) {
-    await world.host.submit({
-      project,
-      by: { kind: 'service', name: 'test' },
-      decide(draft) {
-        for (let i = 0; i < 220; i++) {
-          const of = {
-            at: draft.at,
-            project,
-            event: 'FIRING' as const,
-            occurrence: 1,
-            incident: `inc_${i}`,
-          };
-          const rule = { alertInstance: 'i', rule: RULE, evaluationRevision: 1, recipient: null };
-          const id = `dlv_${project}_${i}`;
-          draft.start('delivery', id, { ...of, ...rule, destination: 'dst_1' });
-        }
-      },
+    await submit(world.host, { project }, (draft) => {
+      for (let i = 0; i < 220; i++) {
+        const of = {
+          at: draft.at,
+          project,
+          event: 'FIRING' as const,
+          occurrence: 1,
+          incident: `inc_${i}`,
+        };
+        const rule = { alertInstance: 'i', rule: RULE, evaluationRevision: 1, recipient: null };
+        const id = `dlv_${project}_${i}`;
+        draft.start('delivery', id, { ...of, ...rule, destination: 'dst_1' });
+      }
     });
   }
   const { host, most } = watched(world.host);

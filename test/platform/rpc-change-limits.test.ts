@@ -8,18 +8,16 @@ import { RULE_TEMPLATES } from '../../actors/alerting/rule-templates.ts';
 import { memberIdOf } from '../../actors/identity/grants.ts';
 import { type ProjectLimits, setLimits } from '../../actors/platform/project-limits.ts';
 import { type RpcWorld, startRpcWorld } from '../support/api-in-process.ts';
-import { START_MS, tester } from '../support/host-in-memory.ts';
+import { START_MS } from '../support/host-in-memory.ts';
+import { newRule } from '../support/rule-spec.ts';
+import { submit } from '../support/submit.ts';
 
 const PROJECT = 'projects/demo';
 /** Longest text that a rule accepts. */
 const RUNBOOK = 'x'.repeat(1_900);
 
 const limited = (world: RpcWorld, limits: Partial<ProjectLimits>) =>
-  world.host.submit({
-    project: 'demo',
-    by: tester,
-    decide: (draft) => ({ ...setLimits(draft, limits) }),
-  });
+  submit(world.host, { project: 'demo' }, (draft) => ({ ...setLimits(draft, limits) }));
 
 async function save(
   world: RpcWorld,
@@ -169,20 +167,7 @@ t.test('LIMIT-25: access can be revoked when no change is allowed', async (t) =>
 
 t.test('LIMIT-25: an incident can be acknowledged when no change is allowed', async (t) => {
   const world = await startRpcWorld(t);
-  await world.call('SaveAlertRule', {
-    projectName: PROJECT,
-    id: randomUUID(),
-    requestId: randomUUID(),
-    expectedVersion: '0',
-    spec: {
-      displayName: 'CPU',
-      metricId: 'cpu_utilization_pct',
-      operator: 'GREATER_THAN',
-      threshold: 90,
-      severity: 'WARNING',
-      allVms: true,
-    },
-  });
+  await world.call('SaveAlertRule', newRule(PROJECT));
   const values = [{ series: 'svc_vm_cpu_utilization_pct', value: 95 }];
   await world.write([{ vm: 'vm-1', observedUnixMs: START_MS, values }]);
   const { incidents } = (await world.call('ListIncidents', { projectName: PROJECT })).body;

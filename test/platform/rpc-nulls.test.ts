@@ -19,6 +19,7 @@ import { MonitoringService } from '../../src/gen/svc/monitoring/v1/monitoring_pb
 import { Policy_Access, policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
 import { ProjectService } from '../../src/gen/svc/project/v1/project_pb.ts';
 import { type RpcWorld, startRpcWorld } from '../support/api-in-process.ts';
+import { cpuSpec } from '../support/rule-spec.ts';
 
 const services = [
   AuditService,
@@ -127,14 +128,7 @@ t.test('API-44: null in the request of a stream is rejected, too', async (t) => 
   t.match(body, /changesOnly is null/);
 });
 
-const spec = {
-  displayName: 'CPU',
-  metricId: 'cpu_utilization_pct',
-  operator: 'GREATER_THAN',
-  threshold: 90,
-  severity: 'WARNING',
-  allVms: true,
-};
+const spec = cpuSpec();
 
 t.test('API-11: methods that compute from a spec reject unknown fields', async (t) => {
   const world = await startRpcWorld(t);

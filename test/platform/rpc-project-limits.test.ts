@@ -16,7 +16,8 @@ import { createMetrics } from '../../src/platform/metrics.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { cookieHeaders, type RpcWorld, startRpcWorld } from '../support/api-in-process.ts';
 import { openStream } from '../support/connect-stream.ts';
-import { START_MS, tester } from '../support/host-in-memory.ts';
+import { START_MS } from '../support/host-in-memory.ts';
+import { submit } from '../support/submit.ts';
 
 const PROJECT = 'projects/demo';
 
@@ -75,11 +76,9 @@ t.test('A member sees every limit, with its usage', async (t) => {
     { authorization: `Bearer ${world.keys.read}` },
   );
   await stream.received(1);
-  await world.host.submit({
-    project: 'demo',
-    by: tester,
-    decide: (draft) => ({ ...setLimits(draft, { vms: 2 }) }),
-  });
+  await submit(world.host, { project: 'demo' }, (draft) => ({
+    ...setLimits(draft, { vms: 2 }),
+  }));
   const used = await limitsSeen(world);
   t.match(used, {
     rules: { used: '1' },
@@ -117,23 +116,19 @@ t.test('Limits are returned to readers of the project only', async (t) => {
 
 t.test('Series without a report since the start of the node do not count as zero', async (t) => {
   const world = await startRpcWorld(t);
-  await world.host.submit({
-    project: 'demo',
-    by: tester,
-    decide(draft) {
-      // The state that a restarted node finds: registered earlier, not heard from yet.
-      draft.putRecord({
-        kind: 'vm' as const,
-        id: 'vm-1',
-        body: {
-          displayName: 'One',
-          datacenter: 'DC-1',
-          expandedMonitoring: false,
-          registeredMs: 0,
-        },
-      });
-      return {};
-    },
+  await submit(world.host, { project: 'demo' }, (draft) => {
+    // The state that a restarted node finds: registered earlier, not heard from yet.
+    draft.putRecord({
+      kind: 'vm' as const,
+      id: 'vm-1',
+      body: {
+        displayName: 'One',
+        datacenter: 'DC-1',
+        expandedMonitoring: false,
+        registeredMs: 0,
+      },
+    });
+    return {};
   });
   const { vms, series } = await limitsSeen(world);
   t.match(vms, { used: '1' });
@@ -146,11 +141,9 @@ t.test('Refusals are counted by their limit', async (t) => {
   const world = await startRpcWorld(t, ({ host, clock }) =>
     openProjectBounds({ host, clock, metrics }),
   );
-  await world.host.submit({
-    project: 'demo',
-    by: tester,
-    decide: (draft) => ({ ...setLimits(draft, { rules: 0, openStreams: 0 }) }),
-  });
+  await submit(world.host, { project: 'demo' }, (draft) => ({
+    ...setLimits(draft, { rules: 0, openStreams: 0 }),
+  }));
   t.match(await saveRule(world), { status: 400, reason: 'LIMIT_EXCEEDED' });
   const url = await world.app.listen({ host: '127.0.0.1', port: 0 });
   const path = '/svc.monitoring.v1.AlertService/WatchIncidents';

@@ -14,6 +14,7 @@ import { cursorIn, fileSink } from '../../src/audit/open-audit.ts';
 import { silentLog } from '../../src/platform/log.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { startWorld } from './host-in-memory.ts';
+import { submit } from './submit.ts';
 
 export const person: Actor = { kind: 'human', name: 'people/olga' };
 export const callers = {
@@ -44,22 +45,18 @@ export async function startExportWorld(t: Test) {
   let serial = 0;
   /** Makes one commit by this caller. */
   const change = (by: Actor = person) =>
-    world.host.submit({
-      project: 'demo',
-      by,
-      decide(draft) {
-        const input = {
-          at: draft.at,
-          project: 'demo',
-          displayName: 'Robot',
-          template: 'custom',
-          capabilities: ['monitoring.read'],
-          createdBy: by.name,
-          secretNote: 'not public',
-        };
-        draft.start('serviceAccount', `account-${serial++}`, input);
-        return {};
-      },
+    submit(world.host, { project: 'demo', by }, (draft) => {
+      const input = {
+        at: draft.at,
+        project: 'demo',
+        displayName: 'Robot',
+        template: 'custom',
+        capabilities: ['monitoring.read'],
+        createdBy: by.name,
+        secretNote: 'not public',
+      };
+      draft.start('serviceAccount', `account-${serial++}`, input);
+      return {};
     });
   const open = (options: Partial<AuditExportOptions> = {}) => {
     const exporter = new AuditExport({

@@ -8,6 +8,7 @@ import { mintKey } from '../../src/platform/keys.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import type { Random } from '../../streams/platform/random.ts';
+import { submit } from './submit.ts';
 
 export interface IssuedCredential {
   readonly id: string;
@@ -29,11 +30,9 @@ export async function issueCredential(
   credential: NewCredential,
 ): Promise<IssuedCredential> {
   const minted = mintKey(credential.kind, { nowMs: clock.now(), random });
-  const { answer } = await host.submit({
-    project: credential.project,
-    by,
-    decide: (draft) => ({ expiresMs: startCredential(draft, minted, credential) }),
-  });
+  const { answer } = await submit(host, { project: credential.project, by }, (draft) => ({
+    expiresMs: startCredential(draft, minted, credential),
+  }));
   return { id: minted.id, key: minted.text, expiresMs: answer.expiresMs };
 }
 
@@ -44,14 +43,10 @@ export async function revokeCredential(
   credential: { readonly project: string; readonly id: string; readonly reason: string },
 ): Promise<boolean> {
   const { project, id, reason } = credential;
-  const { answer } = await host.submit({
-    project,
-    by,
-    decide: (draft) => {
-      if (!draft.instance('credential', id)) return false;
-      return draft.send('credential', id, { type: 'revoked', at: draft.at, reason, by: by.name })
-        .changed;
-    },
+  const { answer } = await submit(host, { project, by }, (draft) => {
+    if (!draft.instance('credential', id)) return false;
+    return draft.send('credential', id, { type: 'revoked', at: draft.at, reason, by: by.name })
+      .changed;
   });
   return answer;
 }

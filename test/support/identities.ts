@@ -14,6 +14,7 @@ import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 import { issueCredential } from './credentials.ts';
 import { tester } from './host-in-memory.ts';
+import { submit } from './submit.ts';
 
 type NewCredential = Parameters<typeof issueCredential>[2];
 export type TestCapability = NewCredential['capabilities'][number];
@@ -48,11 +49,11 @@ export function identitiesOf(ports: {
     id: string,
     input: object,
   ) => {
-    await host.submit({
-      project,
-      by: tester,
-      decide: (draft) => void draft.start(machine, id, { at: draft.at, ...input } as InputOf<M>),
-    });
+    await submit(
+      host,
+      { project },
+      (draft) => void draft.start(machine, id, { at: draft.at, ...input } as InputOf<M>),
+    );
     return id;
   };
   /** Sends an event to an instance as one decision. Resolves with whether it changed anything. */
@@ -62,12 +63,12 @@ export function identitiesOf(ports: {
     id: string,
     event: { readonly type: string } & Readonly<Record<string, unknown>>,
   ): Promise<boolean> => {
-    const { answer } = await host.submit({
-      project,
-      by: tester,
-      decide: (draft) =>
+    const { answer } = await submit(
+      host,
+      { project },
+      (draft) =>
         draft.send(machine, id, { by: tester.name, ...event, at: draft.at } as EventOf<M>).changed,
-    });
+    );
     return answer;
   };
   const issue = async (credential: Omit<NewCredential, 'displayName'>): Promise<IssuedTestKey> => {

@@ -1,12 +1,9 @@
-/**
- * Sets up a listening API and a rule that tests can put in force, for tests of `WatchIncidents`.
- */
-import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
 import { type RpcWorld, startRpcWorld } from './api-in-process.ts';
 import { openStream } from './connect-stream.ts';
 import { START_MS } from './host-in-memory.ts';
+import { newRule } from './rule-spec.ts';
 
 export const WATCH_PATH = '/svc.monitoring.v1.AlertService/WatchIncidents';
 export const PROJECT = 'projects/demo';
@@ -29,20 +26,7 @@ export async function startWatched(t: Test) {
 
 async function saveRule({ call, write }: RpcWorld): Promise<void> {
   await write([reading(-1, 10)]);
-  await call('SaveAlertRule', {
-    projectName: PROJECT,
-    id: randomUUID(),
-    requestId: randomUUID(),
-    expectedVersion: '0',
-    spec: {
-      displayName: 'CPU',
-      metricId: 'cpu_utilization_pct',
-      operator: 'GREATER_THAN',
-      threshold: 50,
-      severity: 'WARNING',
-      allVms: true,
-    },
-  });
+  await call('SaveAlertRule', newRule(PROJECT, { threshold: 50 }));
 }
 
 /** A reading of a VM, `step` half minutes after the start. */

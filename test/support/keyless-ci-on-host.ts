@@ -14,7 +14,8 @@ import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import type { OnceStore } from '../../streams/platform/once-store.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import { type StreamWorld, startWorld, tester, type World } from './host-in-memory.ts';
+import { type StreamWorld, startWorld, type World } from './host-in-memory.ts';
+import { submit } from './submit.ts';
 
 export const PROJECT = 'demo';
 export const ACCOUNT = 'deployer';
@@ -161,14 +162,10 @@ export async function startCiWorld(t: Test, beside?: CiWorld): Promise<CiWorld> 
 /** A service account that may read and write. */
 async function startAccount({ host }: Pick<World, 'host'>, id: string): Promise<void> {
   const capabilities = ['monitoring.read', 'monitoring.write'];
-  await host.submit({
-    project: PROJECT,
-    by: tester,
-    decide(draft) {
-      const named = { displayName: 'Deployer', template: null, createdBy: 'people/olga' };
-      const input = { at: draft.at, project: PROJECT, capabilities, ...named };
-      draft.start('serviceAccount', id, input);
-    },
+  await submit(host, { project: PROJECT }, (draft) => {
+    const named = { displayName: 'Deployer', template: null, createdBy: 'people/olga' };
+    const input = { at: draft.at, project: PROJECT, capabilities, ...named };
+    draft.start('serviceAccount', id, input);
   });
 }
 
@@ -179,12 +176,12 @@ export async function send<M extends MachineName>(
   instance: string,
   event: { readonly type: string } & Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  await host.submit({
-    project: PROJECT,
-    by: tester,
-    decide: (draft) =>
+  await submit(
+    host,
+    { project: PROJECT },
+    (draft) =>
       void draft.send(machine, instance, { by: 'test', ...event, at: draft.at } as EventOf<M>),
-  });
+  );
 }
 
 /** `EXCHANGED`, or the cause of the refusal, or its reason if it has no cause. */

@@ -25,6 +25,7 @@ import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import type { Edge } from '../../streams/telemetry/entry.ts';
 import { by, openAlertingWorld, PROJECT, RULE, type WorldOptions } from './alerting-on-host.ts';
+import { submit } from './submit.ts';
 
 export const accepted: AttemptOutcome = { kind: 'accepted', httpStatus: 200 };
 export const refused: AttemptOutcome = {
@@ -213,23 +214,19 @@ function actions(world: World) {
     event: FreeEvent,
     project = PROJECT,
   ) =>
-    host.submit({
-      project,
-      by,
-      decide: (draft) => draft.send(machine, id, { ...event, at: draft.at } as EventOf<M>).changed,
-    });
+    submit(
+      host,
+      { project, by },
+      (draft) => draft.send(machine, id, { ...event, at: draft.at } as EventOf<M>).changed,
+    );
   let atMs = clock.now();
   return {
     /** Saves the rule and waits until it is applied. */
     async putInForce(spec: Partial<AlertRuleSpec>, { project = PROJECT, rule = RULE }: Place = {}) {
       await world.saveRule(spec, { project, id: rule });
-      await host.submit({
-        project,
-        by,
-        decide(draft) {
-          const { version } = ruleOf(draft, rule);
-          draft.send('alertRule', rule, { type: 'applied', at: draft.at, version });
-        },
+      await submit(host, { project, by }, (draft) => {
+        const { version } = ruleOf(draft, rule);
+        draft.send('alertRule', rule, { type: 'applied', at: draft.at, version });
       });
     },
     fire: (vms: readonly string[], place: Place = {}) =>
@@ -278,38 +275,30 @@ async function addMail({ host }: World, ids: readonly string[]): Promise<string>
   const project = PROJECT;
   const destination = `dst_mail_${ids.slice(0, 2).join('_')}`;
   for (const id of ids) {
-    await host.submit({
-      project: SYSTEM_PROJECT,
-      by,
-      decide(draft) {
-        const person = { at: draft.at, displayName: id, email: `${id}@example.com` };
-        draft.start('person', id, { ...person, identity: null });
-      },
+    await submit(host, { project: SYSTEM_PROJECT, by }, (draft) => {
+      const person = { at: draft.at, displayName: id, email: `${id}@example.com` };
+      draft.start('person', id, { ...person, identity: null });
     });
   }
-  await host.submit({
-    project,
-    by,
-    decide(draft) {
-      const { at } = draft;
-      const displayed = { urlId: null, urlDigest: '', host: '', lastFour: '', secretId: null };
-      const named = { kind: 'email', displayName: 'Mail', ...displayed } as const;
-      draft.start('destination', destination, { at, project, ...named });
-      for (const id of ids) {
-        const address = `${id}@example.com`;
-        const member = {
-          person: id,
-          role: 'VIEWER',
-          displayName: id,
-          email: address,
-          by: 'me',
-        } as const;
-        draft.start('membership', id, { at, project, ...member });
-        const recipient = { destination, membership: id, address, tokenHash: id };
-        draft.start('recipient', id, { at, project, ...recipient });
-        draft.send('recipient', id, { type: 'verified', at, tokenHash: id });
-      }
-    },
+  await submit(host, { project, by }, (draft) => {
+    const { at } = draft;
+    const displayed = { urlId: null, urlDigest: '', host: '', lastFour: '', secretId: null };
+    const named = { kind: 'email', displayName: 'Mail', ...displayed } as const;
+    draft.start('destination', destination, { at, project, ...named });
+    for (const id of ids) {
+      const address = `${id}@example.com`;
+      const member = {
+        person: id,
+        role: 'VIEWER',
+        displayName: id,
+        email: address,
+        by: 'me',
+      } as const;
+      draft.start('membership', id, { at, project, ...member });
+      const recipient = { destination, membership: id, address, tokenHash: id };
+      draft.start('recipient', id, { at, project, ...recipient });
+      draft.send('recipient', id, { type: 'verified', at, tokenHash: id });
+    }
   });
   return `projects/${project}/destinations/${destination}`;
 }
@@ -326,13 +315,9 @@ function decide(
   edgeOf: (vm: string, evaluationRevision: number) => Edge,
 ): Promise<void> {
   return submitInParts(vms, (part) =>
-    host.submit({
-      project,
-      by,
-      decide(draft) {
-        const { evaluationRevision } = ruleOf(draft, rule);
-        for (const vm of part) decideEdge(draft, edgeOf(vm, evaluationRevision));
-      },
+    submit(host, { project, by }, (draft) => {
+      const { evaluationRevision } = ruleOf(draft, rule);
+      for (const vm of part) decideEdge(draft, edgeOf(vm, evaluationRevision));
     }),
   );
 }

@@ -79,7 +79,9 @@ export async function startSignInWorld(
     of: (session: string) => seen.get(session),
   };
   const onFault = (what: string, err: unknown) => log.error({ err }, what);
-  const { people: real, members } = createIdentities({ host, clock, random, lastSeen, onFault });
+  const recentMs = settings.recentSignInMinutes * 60_000;
+  const ports = { host, clock, random, lastSeen, recentMs, onFault };
+  const { people: real, members } = createIdentities(ports);
   const people = wrap(real);
   const deriveKey = (purpose: string) => new Uint8Array(32).fill(purpose.length);
   const origins = new ServiceAddress(settings.publicUrl, pageHost);

@@ -6,7 +6,8 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import t from 'tap';
 import { WriteSamplesRequestSchema } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
-import { START_MS, tester } from '../support/host-in-memory.ts';
+import { START_MS } from '../support/host-in-memory.ts';
+import { submit } from '../support/submit.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const DAY_MS = 86_400_000;
@@ -23,12 +24,9 @@ const write = (world: RpcWorld, rows: object[], change: object = {}) =>
   );
 
 const makeProject = (world: RpcWorld, project: string) =>
-  world.host.submit({
-    project,
-    by: tester,
-    decide: (draft) =>
-      draft.putRecord({ kind: 'project', id: project, body: { displayName: project } }),
-  });
+  submit(world.host, { project }, (draft) =>
+    draft.putRecord({ kind: 'project', id: project, body: { displayName: project } }),
+  );
 
 async function points(world: RpcWorld, name = VM): Promise<[string, number][]> {
   await world.settled();

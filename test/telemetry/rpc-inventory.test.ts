@@ -13,6 +13,7 @@ import {
   VM,
 } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
+import { submit } from '../support/submit.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const MEMORY = 'svc_vm_memory_used_bytes';
@@ -186,13 +187,13 @@ t.test('The inventory', async (t) => {
     const gone: string[] = [];
     const remove = async (ids: readonly string[]) => {
       gone.push(...ids);
-      await world.host.submit({
-        project: 'demo',
-        by: { kind: 'operator', name: 'test' },
-        decide: (draft) => {
+      await submit(
+        world.host,
+        { project: 'demo', by: { kind: 'operator', name: 'test' } },
+        (draft) => {
           for (const vm of ids) draft.putRecord({ kind: 'vm', id: vm, body: null });
         },
-      });
+      );
     };
     const reported: string[] = [];
     let pageToken = '';

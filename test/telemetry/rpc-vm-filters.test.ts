@@ -9,6 +9,7 @@ import {
   VM,
 } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
+import { submit } from '../support/submit.ts';
 
 const PROJECT = 'projects/demo';
 const CPU = 'svc_vm_cpu_utilization_pct';
@@ -123,21 +124,18 @@ t.test(
     t.same(await expanded(), { available: true, reason: '', state: 'OFFERED', tokenExpiresUnix });
     await world.call('UnenrolVm', { vmName: VM, requestId: randomUUID() }, editor);
     t.same(await expanded(), { available: true, reason: '', state: 'OFF' });
-    await world.host.submit({
-      project: 'demo',
-      by: { kind: 'operator', name: 'test' },
-      decide: (draft) =>
-        draft.putRecord({
-          kind: 'vm',
-          id: 'far',
-          body: {
-            displayName: 'x',
-            datacenter: 'DC-2',
-            expandedMonitoring: false,
-            registeredMs: 0,
-          },
-        }),
-    });
+    await submit(world.host, { project: 'demo', by: { kind: 'operator', name: 'test' } }, (draft) =>
+      draft.putRecord({
+        kind: 'vm',
+        id: 'far',
+        body: {
+          displayName: 'x',
+          datacenter: 'DC-2',
+          expandedMonitoring: false,
+          registeredMs: 0,
+        },
+      }),
+    );
     t.same(await expanded(`${PROJECT}/vms/far`), {
       available: false,
       reason: 'OTHER_DATACENTER',

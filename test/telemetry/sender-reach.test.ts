@@ -21,6 +21,7 @@ import {
   PROJECT,
   START_MS,
 } from '../support/alerting-on-host.ts';
+import { submit } from '../support/submit.ts';
 
 const LOAD = 'svc_vm_load1';
 const DC2: SenderReach = { name: 'collectors/dc2', datacenter: 'DC-2', vm: null };
@@ -46,20 +47,16 @@ async function reaching(t: Test) {
     ingest.write({ project: PROJECT, batchId, rows, ...(reach && { reach }) });
   const vm = (id: string) => world.host.view(PROJECT).record('vm', id)?.body;
   const put = (id: string, change: { [Field in keyof VmBody]?: VmBody[Field] | undefined }) =>
-    world.host.submit({
-      project: PROJECT,
-      by,
-      decide: (draft) => {
-        const unknown = {
-          displayName: '',
-          datacenter: '',
-          expandedMonitoring: false,
-          registeredMs: 0,
-        };
-        const body = { ...(draft.record('vm', id)?.body ?? unknown), ...change };
-        draft.putRecord({ kind: 'vm', id, body: body as VmBody });
-        return null;
-      },
+    submit(world.host, { project: PROJECT, by }, (draft) => {
+      const unknown = {
+        displayName: '',
+        datacenter: '',
+        expandedMonitoring: false,
+        registeredMs: 0,
+      };
+      const body = { ...(draft.record('vm', id)?.body ?? unknown), ...change };
+      draft.putRecord({ kind: 'vm', id, body: body as VmBody });
+      return null;
     });
   return { ...world, registry, write, vm, put, reports, noted };
 }
@@ -300,11 +297,9 @@ t.test('only an agent reports expanded series: no collector does, for any VM', a
   await world.write([agentRow(START_MS + 4)], AGENT);
   const off = { expandedMonitoring: false };
   t.match(world.vm('vm-1'), off, 'a late row of an agent turns nothing on');
-  await world.host.submit({
-    project: PROJECT,
-    by,
-    decide: (draft) => draft.putRecord({ kind: 'vm', id: 'vm-1', body: null }),
-  });
+  await submit(world.host, { project: PROJECT, by }, (draft) =>
+    draft.putRecord({ kind: 'vm', id: 'vm-1', body: null }),
+  );
   await world.write([agentRow(START_MS + 5)], AGENT);
   t.equal(world.vm('vm-1'), undefined, 'nor does it restore a removed VM');
 });

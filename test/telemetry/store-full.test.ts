@@ -12,21 +12,13 @@ import { ORIGIN, type SampleRow } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
 import { formBody } from '../support/promql-routes.ts';
 import { type PromqlServer, startPromqlServer } from '../support/promql-server.ts';
+import { cpuSpec } from '../support/rule-spec.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const NOW = START_MS / 1000;
 const RULE = '00000000-0000-4000-8000-000000000001';
 const REQUEST = RULE.replace('1', '2');
-const spec = {
-  displayName: 'CPU',
-  metricId: 'cpu_utilization_pct',
-  operator: 'GREATER_THAN',
-  threshold: 90,
-  sustainedSeconds: 60,
-  severity: 'WARNING',
-  allVms: true,
-  enabled: true,
-};
+const spec = cpuSpec({ sustainedSeconds: 60, enabled: true });
 
 /** Rows every 30 s up to `secondsAgo`. */
 function rows(vm: string, count: number, secondsAgo: number): SampleRow[] {

@@ -5,6 +5,7 @@ import { TICK_MS, tick } from '../../actors/telemetry/ticker.ts';
 import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { partitionOf, type Stream, StreamUnavailable } from '../../streams/platform/stream.ts';
 import { openAlertingWorld, START_MS } from '../support/alerting-on-host.ts';
+import { submit } from '../support/submit.ts';
 
 t.test(
   'partitions with a project are ticked, but not the system’s; lost ticks are not repeated',
@@ -20,11 +21,11 @@ t.test(
     const projects = ['demo', 'other'];
     t.not(partitionOf('demo'), partitionOf('other'));
     for (const project of projects) await world.saveRule({}, { project });
-    await world.host.submit({
-      project: '_system',
-      by: { kind: 'service', name: 'test' },
-      decide: (draft) => void draft.putRecord({ kind: 'note', id: '1', body: {} }),
-    });
+    await submit(
+      world.host,
+      { project: '_system' },
+      (draft) => void draft.putRecord({ kind: 'note', id: '1', body: {} }),
+    );
     let lost = 0;
     const stop = world.run((signal) => tick({ ...world, onLost: () => lost++ }, signal));
     await world.pass(TICK_MS);

@@ -11,7 +11,8 @@ import { addFastWriteSamples } from '../../src/telemetry/api/write-samples-fast.
 import { systemClock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { startRpcWorld } from '../support/api-in-process.ts';
-import { START_MS, tester } from '../support/host-in-memory.ts';
+import { START_MS } from '../support/host-in-memory.ts';
+import { submit } from '../support/submit.ts';
 import { encoded } from '../support/write-requests.ts';
 
 const PATH = '/svc.ingest.v1.IngestService/WriteSamples';
@@ -47,12 +48,9 @@ async function startWorld(t: Test) {
   );
   const url = await world.app.listen({ host: '127.0.0.1', port: 0 });
   // A collector for all projects writes only into existing ones.
-  await world.host.submit({
-    project: 'demo',
-    by: tester,
-    decide: (draft) =>
-      draft.putRecord({ kind: 'project', id: 'demo', body: { displayName: 'demo' } }),
-  });
+  await submit(world.host, { project: 'demo' }, (draft) =>
+    draft.putRecord({ kind: 'project', id: 'demo', body: { displayName: 'demo' } }),
+  );
   const { key: anywhere } = await world.collector(SYSTEM_PROJECT);
   const keys = { 'its own collector': world.keys.collector, 'a collector for all': anywhere };
   const send = async (form: 'binary' | 'json', who: keyof typeof keys, id: string) => {
@@ -68,11 +66,9 @@ async function startWorld(t: Test) {
     return { status: answer.status, retryAfter: answer.headers.get('retry-after'), text };
   };
   const limit = (change: Parameters<typeof setLimits>[1]) =>
-    world.host.submit({
-      project: 'demo',
-      by: tester,
-      decide: (draft) => ({ ...setLimits(draft, change) }),
-    });
+    submit(world.host, { project: 'demo' }, (draft) => ({
+      ...setLimits(draft, change),
+    }));
   const fastAnswers = async () =>
     Number(/^svc_write_samples_fast_total (\d+)/m.exec(await metrics.text())?.[1]);
   return { ...world, send, limit, fastAnswers };

@@ -24,7 +24,8 @@ import { VirtualClock } from '../../streams/platform/clock.ts';
 import { REFUSAL_REASONS, Refusal, type RefusalReason } from '../../streams/platform/refusal.ts';
 import { INTERVAL_MS, startAgentWorld } from '../support/agent-and-api.ts';
 import { VM } from '../support/api-in-process.ts';
-import { START_MS, tester } from '../support/host-in-memory.ts';
+import { START_MS } from '../support/host-in-memory.ts';
+import { submit } from '../support/submit.ts';
 
 const never = new AbortController().signal;
 
@@ -267,11 +268,9 @@ t.test(
     const world = await startAgentWorld(t);
     await world.enrol();
     const limit = (samplesPerSecond: number) =>
-      world.host.submit({
-        project: 'demo',
-        by: tester,
-        decide: (draft) => ({ ...setLimits(draft, { samplesPerSecond }) }),
-      });
+      submit(world.host, { project: 'demo' }, (draft) => ({
+        ...setLimits(draft, { samplesPerSecond }),
+      }));
     await limit(0);
     const tries: { atMs: number; outcome: SendOutcome }[] = [];
     const toService = createSender(world.clock);

@@ -13,6 +13,7 @@ import { openEnrolments } from '../../src/vms/open-vms.ts';
 import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { DAY_MS, HOUR_MS, START_MS, startWorld, tester } from '../support/host-in-memory.ts';
+import { submit } from '../support/submit.ts';
 
 const VM = 'e4d1c2b0-0000-4000-8000-000000000001';
 const project = 'demo';
@@ -37,15 +38,11 @@ async function enrolling(t: Test, datacenters: readonly string[] = ['DC-1', 'DC-
   const keyOf = (key: string) => view.instance('credential', parseKey(key)?.id ?? '');
   const record = () => view.record('vm', VM)?.body;
   const register = (body: Partial<VmBody>) =>
-    host.submit({
-      project,
-      by,
-      decide: (draft) => {
-        const named = { displayName: 'web', datacenter: '' };
-        const facts = { ...named, expandedMonitoring: false, registeredMs: draft.at };
-        draft.putRecord({ kind: 'vm', id: VM, body: { ...facts, exportShard: 0, ...body } });
-        return null;
-      },
+    submit(host, { project, by }, (draft) => {
+      const named = { displayName: 'web', datacenter: '' };
+      const facts = { ...named, expandedMonitoring: false, registeredMs: draft.at };
+      draft.putRecord({ kind: 'vm', id: VM, body: { ...facts, exportShard: 0, ...body } });
+      return null;
     });
   /** Advances time and fires timers. */
   const pass = async (ms: number): Promise<void> => {

@@ -16,6 +16,7 @@ import { type SourceClaim, takeOver } from '../../machines/vms/vm-source.ts';
 import { derive, inputsOf, newDerived } from '../../streams/telemetry/metrics/derive.ts';
 import { VM_STATES, type VmState } from '../../streams/telemetry/samples/batch.ts';
 import { by, openAlertingWorld, PROJECT } from '../support/alerting-on-host.ts';
+import { submit } from '../support/submit.ts';
 
 const A: SenderReach = { name: 'collectors/keys/a', datacenter: 'DC-1', vm: null };
 const B: SenderReach = { name: 'collectors/keys/b', datacenter: 'DC-1', vm: null };
@@ -51,23 +52,19 @@ async function openSources(t: Test, options: Partial<VmRegistryDeps> = {}) {
   const world = await openAlertingWorld(t);
   const { host, clock, stream } = world;
   // Keys a, b and c work until a test revokes one.
-  await host.submit({
-    project: PROJECT,
-    by,
-    decide(draft) {
-      for (const id of ['a', 'b', 'c']) {
-        startCredential(draft, { id, text: '', hash: id, lastFour: id } as never, {
-          project: PROJECT,
-          kind: 'col',
-          capabilities: ['collector'],
-          owner: 'collectors',
-          displayName: id,
-          createdBy: by.name,
-          datacenter: 'DC-1',
-          lifetimeMs: 86_400_000,
-        });
-      }
-    },
+  await submit(host, { project: PROJECT, by }, (draft) => {
+    for (const id of ['a', 'b', 'c']) {
+      startCredential(draft, { id, text: '', hash: id, lastFour: id } as never, {
+        project: PROJECT,
+        kind: 'col',
+        capabilities: ['collector'],
+        owner: 'collectors',
+        displayName: id,
+        createdBy: by.name,
+        datacenter: 'DC-1',
+        lifetimeMs: 86_400_000,
+      });
+    }
   });
   const newest = new Map<string, NewestReport>();
   const open = () => {
@@ -341,12 +338,9 @@ t.test('SRC-18: a source whose key was revoked is replaced at once', async (t) =
   const world = await openSources(t);
   await world.rounds(3, [[A, {}]]);
   t.same(await world.rounds(1, [[B, {}]]), [''], 'it may still report');
-  await world.host.submit({
-    project: PROJECT,
-    by,
-    decide: (draft) =>
-      draft.send('credential', 'a', { type: 'revoked', at: draft.at, reason: 'X', by: 'x' }),
-  });
+  await submit(world.host, { project: PROJECT, by }, (draft) =>
+    draft.send('credential', 'a', { type: 'revoked', at: draft.at, reason: 'X', by: 'x' }),
+  );
   t.same(await world.rounds(1, [[B, {}]]), ['b']);
   t.match(world.reportedBy(), { reason: 'KEY_ENDED' });
 });

@@ -21,7 +21,7 @@ import {
   type ServiceRefusal,
   UsageError,
 } from '../client/faults.ts';
-import { json, messageJson, table } from '../client/output.ts';
+import { json, messageDocument, table } from '../client/output.ts';
 import { EXIT_OK } from '../command.ts';
 import { claimTable, claimText } from '../identity/trust-review.ts';
 import { type AssertionSource, assertionSource, PERMISSION_HINT } from './assertion.ts';
@@ -176,7 +176,7 @@ async function verify(context: ActionContext): Promise<number> {
     api.call(method.submitCiVerification, { setupId, pairingCode, assertion }),
   );
   if (context.json) {
-    print(json(messageJson(SubmitCiVerificationResponseSchema, answer)));
+    print(messageDocument(SubmitCiVerificationResponseSchema, answer));
     return EXIT_OK;
   }
   print(

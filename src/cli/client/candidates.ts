@@ -14,8 +14,8 @@ import type { Api } from './api.ts';
 import { quoted } from './arguments.ts';
 import { conditionText } from './condition-text.ts';
 import { EXIT_NOT_FOUND, Fault, printable, UsageError } from './faults.ts';
-import { localTime } from './output.ts';
 import { everyItem } from './paging.ts';
+import { localTime } from './texts.ts';
 
 /** One possible match of a name. */
 export interface Candidate {
@@ -39,6 +39,7 @@ interface Kind {
 
 const alerts = AlertService.method;
 const iam = AutomationService.method;
+const project = ProjectService.method;
 
 interface Displayed extends Pick<Candidate, 'name' | 'detail'> {
   readonly displayName: string;
@@ -63,37 +64,22 @@ function displayed(
 
 const KINDS = {
   alertRules: displayed('alert rule', 'svc alerts list', async (api, request) => {
-    const rules = await everyItem(
-      (page) => api.call(alerts.listAlertRules, { ...request, ...page }),
-      (answer) => answer.rules,
-    );
+    const rules = await everyItem(api, alerts.listAlertRules, request, 'rules');
     return rules.map(({ name, spec }) => {
       return { name, displayName: spec?.displayName ?? '', detail: conditionText(spec) };
     });
   }),
   destinations: displayed('destination', 'svc destinations list', (api, request) =>
-    everyItem(
-      (page) => api.call(alerts.listDestinations, { ...request, ...page }),
-      (answer) => answer.destinations,
-    ),
+    everyItem(api, alerts.listDestinations, request, 'destinations'),
   ),
   serviceAccounts: displayed('service account', 'svc service-accounts list', (api, request) =>
-    everyItem(
-      (page) => api.call(iam.listServiceAccounts, { ...request, ...page }),
-      (answer) => answer.serviceAccounts,
-    ),
+    everyItem(api, iam.listServiceAccounts, request, 'serviceAccounts'),
   ),
   ciConnections: displayed('CI trust', 'svc trusts list', (api, request) =>
-    everyItem(
-      (page) => api.call(iam.listCiConnections, { ...request, ...page }),
-      (answer) => answer.connections,
-    ),
+    everyItem(api, iam.listCiConnections, request, 'connections'),
   ),
   ciVerifications: displayed('verification', 'svc trusts list --verifications', (api, request) =>
-    everyItem(
-      (page) => api.call(iam.listCiVerifications, { ...request, ...page }),
-      (answer) => answer.verifications,
-    ),
+    everyItem(api, iam.listCiVerifications, request, 'verifications'),
   ),
   vms: {
     one: 'VM',
@@ -102,10 +88,7 @@ const KINDS = {
     async find(api, projectName, given) {
       const search = given.slice(0, VM_SEARCH_MAX);
       const request = { projectName, search, inventoryOnly: true };
-      const vms = await everyItem(
-        (page) => api.call(MonitoringService.method.listVMMonitoring, { ...request, ...page }),
-        (answer) => answer.vms,
-      );
+      const vms = await everyItem(api, MonitoringService.method.listVMMonitoring, request, 'vms');
       return vms.map(({ name, displayName }) => ({ name, labels: [displayName] }));
     },
   },
@@ -114,10 +97,7 @@ const KINDS = {
     many: 'members',
     list: 'svc members list',
     async find(api, projectName) {
-      const members = await everyItem(
-        (page) => api.call(ProjectService.method.listMembers, { projectName, ...page }),
-        (answer) => answer.members,
-      );
+      const members = await everyItem(api, project.listMembers, { projectName }, 'members');
       return members.map(({ name, displayName, email, unprovenEmail }) => {
         return { name, labels: [email || unprovenEmail, displayName] };
       });
@@ -129,8 +109,10 @@ const KINDS = {
     list: 'svc members list --invitations',
     async find(api, projectName) {
       const invitations = await everyItem(
-        (page) => api.call(ProjectService.method.listInvitations, { projectName, ...page }),
-        (answer) => answer.invitations,
+        api,
+        project.listInvitations,
+        { projectName },
+        'invitations',
       );
       return invitations
         .filter(({ state }) => state === Invitation_State.PENDING)
@@ -143,10 +125,7 @@ const KINDS = {
     list: 'svc maintenance list',
     async find(api, projectName) {
       const { listMaintenanceWindows } = MaintenanceService.method;
-      const windows = await everyItem(
-        (page) => api.call(listMaintenanceWindows, { projectName, ...page }),
-        (answer) => answer.windows,
-      );
+      const windows = await everyItem(api, listMaintenanceWindows, { projectName }, 'windows');
       return windows.map(({ name, note }) => ({ name, labels: [note] }));
     },
   },
@@ -165,10 +144,7 @@ const KINDS = {
         return incidents.map(({ name }) => ({ name, labels: [] }));
       }
       const request = { projectName, state: Incident_State.FIRING };
-      const incidents = await everyItem(
-        (page) => api.call(alerts.listIncidents, { ...request, ...page }),
-        (answer) => answer.incidents,
-      );
+      const incidents = await everyItem(api, alerts.listIncidents, request, 'incidents');
       return incidents.map(({ name, ruleDisplayName, vmName, vmDisplayName, startedUnix }) => {
         const vm = vmName.slice(vmName.lastIndexOf('/') + 1);
         const subject = vmDisplayName || vm;
@@ -196,10 +172,7 @@ const KINDS = {
 export const PROJECTS = {
   many: 'projects',
   find: async (api: Api): Promise<Candidate[]> => {
-    const projects = await everyItem(
-      (page) => api.call(ProjectService.method.listProjects, page),
-      (answer) => answer.projects,
-    );
+    const projects = await everyItem(api, project.listProjects, {}, 'projects');
     return projects.map(({ name, displayName }) => ({ name, labels: [displayName] }));
   },
 } as const;

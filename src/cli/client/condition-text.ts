@@ -2,7 +2,7 @@
 import { exactQuantity } from '../../../streams/alerting/quantity.ts';
 import { metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
 import { type AlertRuleSpec, AlertRuleSpec_Operator } from '../../gen/svc/monitoring/v1/rule_pb.ts';
-import { enumText } from './output.ts';
+import { enumText } from './texts.ts';
 
 /** Symbols in displayed conditions; `--operator` accepts them too. */
 export const OPERATOR_SYMBOLS: Readonly<Record<string, string>> = {

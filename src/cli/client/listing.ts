@@ -6,7 +6,7 @@
 import { type Column, tableLines } from '../../platform/table.ts';
 import type { Screen } from '../command.ts';
 import { printable } from './faults.ts';
-import { localTime } from './output.ts';
+import { localTime } from './texts.ts';
 
 /** A column of a list, and how it shrinks on a terminal that is too narrow. */
 export interface ListColumn extends Column {

@@ -1,9 +1,14 @@
 /** Lists of the API: all items, or one page at a time. */
-import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
+import type {
+  DescMessage,
+  DescMethodUnary,
+  MessageInitShape,
+  MessageShape,
+} from '@bufbuild/protobuf';
 import type { ActionContext } from './action.ts';
+import type { Api } from './api.ts';
 import type { Option } from './arguments.ts';
 import { UsageError } from './faults.ts';
-import { printMessage } from './output.ts';
 
 const PAGE_SIZE = 500;
 
@@ -14,19 +19,31 @@ interface RequestedPage {
   readonly pageToken: string;
 }
 
-/** All items of a list, in order. */
-export async function everyItem<A extends { readonly nextPageToken: string }, T>(
-  ask: (page: RequestedPage) => Promise<A>,
-  itemsOf: (answer: A) => readonly T[],
-): Promise<T[]> {
-  const all: T[] = [];
+/** All items of a list, in order, from every page. @param field of the response that holds them */
+export async function everyItem<
+  I extends DescMessage,
+  O extends DescMessage,
+  F extends keyof MessageShape<O>,
+>(
+  api: Api,
+  method: DescMethodUnary<I, O>,
+  request: MessageInitShape<I>,
+  field: F,
+): Promise<MessageShape<O>[F]> {
+  const all: unknown[] = [];
   let pageToken = '';
   do {
-    const answer = await ask({ pageSize: PAGE_SIZE, pageToken });
-    all.push(...itemsOf(answer));
-    pageToken = answer.nextPageToken;
+    const page: RequestedPage = { pageSize: PAGE_SIZE, pageToken };
+    const answer = await api.call(method, { ...request, ...page });
+    all.push(...(answer[field] as readonly unknown[]));
+    pageToken = nextTokenOf(answer);
   } while (pageToken !== '');
-  return all;
+  return all as MessageShape<O>[F];
+}
+
+/** Token of the next page; '' in the last one, and in a response without pages. */
+export function nextTokenOf(answer: object): string {
+  return 'nextPageToken' in answer ? String(answer.nextPageToken) : '';
 }
 
 const ITEMS_DEFAULT = 50;
@@ -48,17 +65,4 @@ export function requestedPage({ input }: Pick<ActionContext, 'input'>): Requeste
     return { pageSize, pageToken: input.text('page-token') ?? '' };
   }
   throw new UsageError(`--page-size must be a whole number from 1 to 1000, not ${pageSize}`);
-}
-
-/** Prints one page and reports how to get the next. Returns the exit code of success. */
-export function printPage<D extends DescMessage>(
-  context: ActionContext,
-  schema: D,
-  answer: MessageShape<D> & { readonly nextPageToken: string },
-  text: () => string,
-): number {
-  const { nextPageToken } = answer;
-  const code = printMessage(context, schema, answer as MessageShape<D>, text);
-  if (!context.json && nextPageToken) context.report(`More results: --page-token ${nextPageToken}`);
-  return code;
 }

@@ -4,13 +4,12 @@ import {
   type Credential,
   Credential_Kind,
   Credential_State,
-  ListCredentialsResponseSchema,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { projectOption, single } from '../client/action.ts';
+import { reads } from '../client/frames.ts';
 import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
 import { projectName } from '../client/names.ts';
-import { enumText, printMessage } from '../client/output.ts';
-import { everyItem } from '../client/paging.ts';
+import { enumText } from '../client/texts.ts';
 import type { Screen } from '../command.ts';
 import { addressText } from './options.ts';
 
@@ -30,22 +29,20 @@ export const credentialsCommand = single({
   notes: `For owners. Use the name, or the full name in the last column, to end a credential: personal and
 service-account keys with "svc keys revoke", CI trusts with "svc trusts disable". The operator revokes
 collector and agent keys with "svc admin revoke-key". "svc members list" shows people who sign in.`,
-  async run(context) {
-    const api = context.api('person');
-    const given = context.input.list('kind');
-    const requested = {
-      projectName: await projectName(context, api),
-      kinds: KINDS.filter((kind) => given.includes(kind)).map((kind) => Credential_Kind[kind]),
-      includeEnded: context.input.isOn('all'),
-    };
-    const credentials = await everyItem(
-      (page) => api.call(AutomationService.method.listCredentials, { ...requested, ...page }),
-      (answer) => answer.credentials,
-    );
-    return printMessage(context, ListCredentialsResponseSchema, { credentials }, () =>
-      credentialTable(credentials, context.screen),
-    );
-  },
+  run: reads({
+    caller: 'person',
+    method: AutomationService.method.listCredentials,
+    every: 'credentials',
+    async request(context, api) {
+      const given = context.input.list('kind');
+      return {
+        projectName: await projectName(context, api),
+        kinds: KINDS.filter((kind) => given.includes(kind)).map((kind) => Credential_Kind[kind]),
+        includeEnded: context.input.isOn('all'),
+      };
+    },
+    text: ({ credentials }, { screen }) => credentialTable(credentials, screen),
+  }),
 });
 
 function credentialTable(credentials: readonly Credential[], screen: Screen | undefined): string {

@@ -11,7 +11,6 @@ import {
   Key_ExpiryWarning,
   Key_State,
   KeySchema,
-  ListKeysResponseSchema,
   RotateKeyResponseSchema,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { ProjectService, Role } from '../../gen/svc/project/v1/project_pb.ts';
@@ -19,26 +18,17 @@ import { type Action, type ActionContext, family, projectOption } from '../clien
 import type { Api } from '../client/api.ts';
 import { type Candidate, meantBy, nothingNamed } from '../client/candidates.ts';
 import { UsageError } from '../client/faults.ts';
+import { change, changeOptions, reads, reasonOf } from '../client/frames.ts';
 import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
 import { projectName, requestId, resourceName } from '../client/names.ts';
 import { printSecret, reportRequest } from '../client/once.ts';
-import {
-  enumText,
-  facts,
-  fullName,
-  json,
-  localTime,
-  messageJson,
-  printMessage,
-  shortName,
-} from '../client/output.ts';
+import { facts, messageDocument, printMessage } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
+import { createdText, enumText, localTime, shortName } from '../client/texts.ts';
 import type { Screen } from '../command.ts';
 import {
   capabilitiesOf,
   capabilityOption,
-  change,
-  changeOptions,
   memberOption,
   nameOption,
   reasonOption,
@@ -122,10 +112,7 @@ function detailOf(
 }
 
 async function keysOf(api: Api, parent: string): Promise<KnownKey[]> {
-  const keys = await everyItem(
-    (page) => api.call(method.listKeys, { parent, ...page, includeEnded: true }),
-    (answer) => answer.keys,
-  );
+  const keys = await everyItem(api, method.listKeys, { parent, includeEnded: true }, 'keys');
   return keys.map((key) => {
     const detail = detailOf(enumText(Key_State, key.state), key);
     return { ...key, isLive: isLive(key), detail };
@@ -141,10 +128,7 @@ async function visibleKeys(context: ActionContext, api: Api): Promise<KnownKey[]
   if (role !== Role.OWNER) return keysOf(api, memberName);
   const kinds = [Credential_Kind.PERSONAL_KEY, Credential_Kind.SERVICE_ACCOUNT_KEY];
   const requested = { projectName: name, kinds, includeEnded: true };
-  const all = await everyItem(
-    (page) => api.call(method.listCredentials, { ...requested, ...page }),
-    (answer) => answer.credentials,
-  );
+  const all = await everyItem(api, method.listCredentials, requested, 'credentials');
   return all.map((one) => {
     const detail = detailOf(enumText(Credential_State, one.state), one);
     return { ...one, isLive: LIVE_CREDENTIALS.has(one.state), detail };
@@ -170,18 +154,16 @@ const listAction: Action = {
     projectOption,
   ],
   notes: 'For the keys of all members and accounts (owners only): svc credentials.',
-  async run(context) {
-    const api = context.api('person');
-    const parent = await ownerOf(context, api);
-    const includeEnded = context.input.isOn('all');
-    const keys = await everyItem(
-      (page) => api.call(method.listKeys, { parent, ...page, includeEnded }),
-      (answer) => answer.keys,
-    );
-    return printMessage(context, ListKeysResponseSchema, { keys }, () =>
-      keyTable(keys, parent.endsWith('/-'), context.screen),
-    );
-  },
+  run: reads({
+    caller: 'person',
+    method: method.listKeys,
+    every: 'keys',
+    async request(context, api) {
+      const parent = await ownerOf(context, api);
+      return { parent, includeEnded: context.input.isOn('all') };
+    },
+    text: ({ keys }, { screen }, { parent }) => keyTable(keys, parent.endsWith('/-'), screen),
+  }),
 };
 
 /** @param isOfAll true for keys of several accounts: each is listed with its account */
@@ -251,11 +233,9 @@ function keyFacts(key: Key): string {
     ['state', enumText(Key_State, key.state)],
     ['created for', key.capabilities.join(' ')],
     ['can do now', key.effectiveCapabilities.join(' ') || nothingBecause(key)],
+    ['from', key.networks.join(' ')],
     ['last four', `…${key.last4}`],
-    [
-      'created',
-      `${localTime(key.createdUnix)} by ${fullName(key.createdByDisplayName, key.createdBy)}`,
-    ],
+    ['created', createdText(key)],
     ['expires', localTime(key.expiresUnix)],
     ['last used', localTime(key.lastUsedUnix) || 'never'],
     ['successor', key.successor],
@@ -285,11 +265,22 @@ const showAction: Action = {
 const createAction: Action = {
   name: 'create',
   summary: 'Create a key; its secret is printed once',
-  ...changeOptions(serviceAccountOption, nameOption, capabilityOption, {
-    name: 'lifetime',
-    takes: 'DURATION',
-    help: 'At most 365d; default 90d',
-  }),
+  ...changeOptions(
+    serviceAccountOption,
+    nameOption,
+    capabilityOption,
+    {
+      name: 'network',
+      takes: 'RANGE',
+      multiple: true,
+      help: 'Address or range that the key may be used from, such as 10.0.0.0/8; default: any',
+    },
+    {
+      name: 'lifetime',
+      takes: 'DURATION',
+      help: 'At most 365d; default 90d',
+    },
+  ),
   notes: `The secret is printed alone on standard output and cannot be shown again. If there is no
 response, run the same command with the --request-id that it printed: the response names the key,
 without its secret.`,
@@ -301,13 +292,14 @@ without its secret.`,
       requestId: requestId(context),
       displayName: input.required('name'),
       capabilities: capabilitiesOf(context),
+      networks: input.list('network').flatMap((text) => text.split(',')),
       lifetimeSeconds: input.seconds('lifetime') ?? 0,
     };
     reportRequest(context, 'Creating a key', request.requestId);
     const answer = await api.call(method.createKey, request);
     return printSecret(context, answer, {
       about: answer.key ? keyFacts(answer.key) : '',
-      document: () => json(messageJson(CreateKeyResponseSchema, answer)),
+      document: () => messageDocument(CreateKeyResponseSchema, answer),
       ifLost: lost(answer.key, 'then create another: svc keys create, without --request-id'),
     });
   },
@@ -348,7 +340,7 @@ is still valid.
     const answer = await api.call(method.rotateKey, request);
     return printSecret(context, answer, {
       about: answer.key ? keyFacts(answer.key) : '',
-      document: () => json(messageJson(RotateKeyResponseSchema, answer)),
+      document: () => messageDocument(RotateKeyResponseSchema, answer),
       ifLost: lost(answer.key, `then rotate the old key again: svc keys rotate ${name}`),
     });
   },
@@ -364,8 +356,8 @@ const revokeAction = change({
   positionals: [{ name: 'KEY' }],
   options: [serviceAccountOption, memberOption, reasonOption],
   nameOf: keyName,
-  send: (api, request, { input }) =>
-    api.call(method.revokeKey, { ...request, reason: input.text('reason') ?? '' }),
+  method: method.revokeKey,
+  fields: reasonOf,
   show: printKey,
 });
 

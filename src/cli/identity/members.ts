@@ -1,34 +1,24 @@
 /** `svc members`: members of a project, their roles, and invitations. */
 
 import {
+  type Invitation,
   Invitation_State,
   InviteMemberResponseSchema,
-  ListInvitationsResponseSchema,
-  ListMembersResponseSchema,
   type Member,
   MemberSchema,
   ProjectService,
   Role,
 } from '../../gen/svc/project/v1/project_pb.ts';
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
-import type { Api } from '../client/api.ts';
 import type { Option } from '../client/arguments.ts';
+import { change, changeOptions, ofProject, reads, removal } from '../client/frames.ts';
 import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
-import { firstNamed, projectName, requestId, resourceName } from '../client/names.ts';
+import { firstNamed, projectName, requestId } from '../client/names.ts';
 import { printSecret, reportRequest } from '../client/once.ts';
-import {
-  displayedName,
-  enumText,
-  facts,
-  json,
-  localTime,
-  messageJson,
-  printMessage,
-  shortName,
-} from '../client/output.ts';
-import { everyItem } from '../client/paging.ts';
+import { facts, messageDocument, printMessage } from '../client/output.ts';
+import { displayedName, enumText, localTime, shortName } from '../client/texts.ts';
 import type { Screen } from '../command.ts';
-import { addressText, change, changeOptions, removal } from './options.ts';
+import { addressText } from './options.ts';
 
 const { method } = ProjectService;
 const ROLES = ['VIEWER', 'EDITOR', 'OWNER'] as const;
@@ -50,22 +40,28 @@ const listAction: Action = {
   name: 'list',
   summary: 'List the members and their roles',
   options: [projectOption, { name: 'invitations', help: 'List the invitations instead' }],
-  async run(context) {
-    const api = context.api('person');
-    const request = { projectName: await projectName(context, api) };
-    if (context.input.isOn('invitations')) return listInvitations(context, api, request);
-    const members = await everyItem(
-      (page) => api.call(method.listMembers, { ...request, ...page }),
-      (answer) => answer.members,
-    );
-    // Only the table marks the user's own membership.
-    const about = { name: request.projectName };
-    const mine = context.json ? '' : (await api.call(method.getProject, about)).memberName;
-    return printMessage(context, ListMembersResponseSchema, { members }, () =>
-      memberTable(members, context.screen, mine),
-    );
-  },
+  run: (context) =>
+    context.input.isOn('invitations') ? listInvitations(context) : listMembers(context),
 };
+
+const listMembers = reads({
+  caller: 'person',
+  method: method.listMembers,
+  every: 'members',
+  request: ofProject,
+  async text({ members }, context, { projectName: name }) {
+    const { memberName } = await context.api('person').call(method.getProject, { name });
+    return memberTable(members, context.screen, memberName);
+  },
+});
+
+const listInvitations = reads({
+  caller: 'person',
+  method: method.listInvitations,
+  every: 'invitations',
+  request: ofProject,
+  text: ({ invitations }, { screen }) => invitationTable(invitations, screen),
+});
 
 /** @param mine name of the user's own membership; a display name could impersonate it */
 function memberTable(members: readonly Member[], screen: Screen | undefined, mine = ''): string {
@@ -84,35 +80,32 @@ function memberTable(members: readonly Member[], screen: Screen | undefined, min
   );
 }
 
-async function listInvitations(
-  context: ActionContext,
-  api: Api,
-  request: { readonly projectName: string },
-): Promise<number> {
-  const invitations = await everyItem(
-    (page) => api.call(method.listInvitations, { ...request, ...page }),
-    (answer) => answer.invitations,
-  );
-  const rows = invitations.map((each) => [
-    each.acceptedBy === '' || each.emailProven ? each.email : addressText('', each.email),
-    enumText(Role, each.role),
-    stateCell(enumText(Invitation_State, each.state)),
-    each.invitedByDisplayName || each.invitedBy,
-    moment(each.expiresUnix),
-    each.acceptedBy === '' ? '-' : displayedName(each.acceptedByDisplayName, each.acceptedBy),
-    shortName(each.name),
-  ]);
-  const columns = [
-    long('email'),
-    'role',
-    'state',
-    minor('invited by'),
-    'expires',
-    minor('accepted by'),
-    minor('invitation'),
-  ];
-  return printMessage(context, ListInvitationsResponseSchema, { invitations }, () =>
-    listing(context.screen, columns, rows, 'No invitations'),
+function invitationTable(invitations: readonly Invitation[], screen: Screen | undefined): string {
+  // Rare, and long.
+  const hasProblems = invitations.some(({ mailProblem }) => mailProblem !== '');
+  return listing(
+    screen,
+    [
+      long('email'),
+      'role',
+      'state',
+      minor('invited by'),
+      'expires',
+      minor('accepted by'),
+      minor('invitation'),
+      ...(hasProblems ? [long('mail')] : []),
+    ],
+    invitations.map((each) => [
+      each.acceptedBy === '' || each.emailProven ? each.email : addressText('', each.email),
+      enumText(Role, each.role),
+      stateCell(enumText(Invitation_State, each.state)),
+      each.invitedByDisplayName || each.invitedBy,
+      moment(each.expiresUnix),
+      each.acceptedBy === '' ? '-' : displayedName(each.acceptedByDisplayName, each.acceptedBy),
+      shortName(each.name),
+      ...(hasProblems ? [each.mailProblem] : []),
+    ]),
+    'No invitations',
   );
 }
 
@@ -148,7 +141,7 @@ service sends email, the link is also mailed.
       { secret: link, secretAvailable },
       {
         about,
-        document: () => json(messageJson(InviteMemberResponseSchema, answer)),
+        document: () => messageDocument(InviteMemberResponseSchema, answer),
         ifLost: `Withdraw it first: svc members uninvite ${shortName(invitation?.name ?? '')}\nThen invite again, without --request-id`,
       },
     );
@@ -159,12 +152,8 @@ const uninviteAction = removal({
   name: 'uninvite',
   summary: 'Withdraw an invitation',
   positionals: [{ name: 'INVITATION' }],
-  nameOf: (context, api) =>
-    resourceName(context, api, {
-      collection: 'invitations',
-      given: context.input.positional(0),
-    }),
-  send: (api, request) => api.call(method.revokeInvitation, request),
+  nameOf: firstNamed('invitations'),
+  method: method.revokeInvitation,
   done: 'Withdrawn:',
 });
 
@@ -174,8 +163,8 @@ const roleAction = change({
   positionals: [{ name: 'MEMBER' }],
   options: [roleOption],
   nameOf: memberName,
-  send: (api, request, context) =>
-    api.call(method.setMemberRole, { ...request, role: roleOf(context) }),
+  method: method.setMemberRole,
+  fields: (context) => ({ role: roleOf(context) }),
   show(context, member) {
     return printMessage(context, MemberSchema, member, () => memberTable([member], context.screen));
   },
@@ -186,7 +175,7 @@ const removeAction = removal({
   summary: 'Remove a member and their personal keys',
   positionals: [{ name: 'MEMBER' }],
   nameOf: memberName,
-  send: (api, request) => api.call(method.removeMember, request),
+  method: method.removeMember,
   done: 'Removed',
 });
 

@@ -1,19 +1,15 @@
-/** Options, texts and the change action shared by the identity commands. */
-import { create } from '@bufbuild/protobuf';
-import { CapabilityListSchema } from '../../gen/svc/iam/v1/automation_pb.ts';
-import type { Caller } from '../client/access.ts';
+/** Options, texts and actions shared by the identity commands. */
 import {
-  type Action,
-  type ActionContext,
-  projectOption,
-  requestIdOption,
-} from '../client/action.ts';
-import type { Api } from '../client/api.ts';
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  type MessageShape,
+} from '@bufbuild/protobuf';
+import { CapabilityListSchema } from '../../gen/svc/iam/v1/automation_pb.ts';
+import type { Action, ActionContext } from '../client/action.ts';
 import type { Option } from '../client/arguments.ts';
 import { UsageError } from '../client/faults.ts';
-import { requestId } from '../client/names.ts';
-import { json } from '../client/output.ts';
-import { EXIT_OK } from '../command.ts';
+import { change, type ResourceKind, reasonOf, removal } from '../client/frames.ts';
 
 export const capabilityOption: Option = {
   name: 'capability',
@@ -53,11 +49,6 @@ export const reasonOption: Option = {
   help: 'Reason, for the audit trail',
 };
 
-/** Options of an action that changes one resource. */
-export function changeOptions(...own: Option[]): Pick<Action, 'options'> {
-  return { options: [...own, requestIdOption, projectOption] };
-}
-
 /** Options of an edit of a name and a list of capabilities. */
 const editOptions: readonly Option[] = [
   nameOption,
@@ -68,7 +59,7 @@ const editOptions: readonly Option[] = [
 ];
 
 /** The fields set by such an edit; absent ones stay unchanged. */
-export function editsOf(context: Pick<ActionContext, 'input'>) {
+function editsOf(context: Pick<ActionContext, 'input'>) {
   const displayName = context.input.text('name');
   return { ...(displayName !== undefined && { displayName }), ...changedCapabilities(context) };
 }
@@ -80,77 +71,21 @@ function changedCapabilities({ input }: Pick<ActionContext, 'input'>) {
   return { capabilities: create(CapabilityListSchema, { values }) };
 }
 
-/** A kind of resource that actions show and change. */
-export interface ResourceKind<T> extends Required<Pick<Action, 'positionals'>> {
-  /** Full name of the given resource. */
-  readonly nameOf: (context: ActionContext, api: Api) => Promise<string>;
-  /** Prints its state and resolves to the exit code. */
-  readonly show: (context: ActionContext, thing: T) => number | Promise<number>;
-}
-
-/** The action `show`. @param caller who may view it */
-export function showing<T>(
-  { nameOf, show, positionals }: ResourceKind<T>,
-  summary: string,
-  get: (api: Api, request: { readonly name: string }) => Promise<T>,
-  caller: Caller = 'person',
-): Action {
-  return {
-    name: 'show',
-    summary,
-    positionals,
-    options: [projectOption],
-    async run(context) {
-      const api = context.api(caller);
-      return show(context, await get(api, { name: await nameOf(context, api) }));
-    },
-  };
-}
-
-interface ChangeOf<T> extends Omit<Action, 'run'>, Pick<ResourceKind<T>, 'nameOf'> {
-  readonly send: (
-    api: Api,
-    request: { readonly name: string; readonly requestId: string },
-    context: ActionContext,
-  ) => Promise<T>;
-}
-
-/** An action that changes a resource and shows its new state. */
-export function change<T>({
-  nameOf,
-  send,
-  show,
-  options = [],
-  ...about
-}: ChangeOf<T> & Pick<ResourceKind<T>, 'show'>): Action {
-  return {
-    ...about,
-    ...changeOptions(...options),
-    async run(context) {
-      const api = context.api('person');
-      const request = { name: await nameOf(context, api), requestId: requestId(context) };
-      return show(context, await send(api, request, context));
-    },
-  };
-}
-
-interface Switched<T> {
-  readonly update: ChangeOf<T>['send'];
-  readonly disable: (
-    api: Api,
-    request: { readonly name: string; readonly requestId: string; readonly reason: string },
-  ) => Promise<T>;
-  readonly enable: ChangeOf<T>['send'];
-  readonly remove: ChangeOf<unknown>['send'];
+/** The methods of an identity that can be edited, disabled, enabled and deleted. */
+interface Switched<O extends DescMessage> {
+  readonly update: DescMethodUnary<DescMessage, O>;
+  readonly disable: DescMethodUnary<DescMessage, O>;
+  readonly enable: DescMethodUnary<DescMessage, O>;
+  readonly remove: DescMethodUnary;
   readonly summaries: Readonly<Record<'update' | 'disable' | 'enable' | 'remove', string>>;
   /** Notes of `update`: its effect on existing keys and tokens. */
   readonly notes?: string;
 }
 
-/** Actions of an identity that can be edited, disabled, enabled and deleted, in this order. */
-export function switchedActions<T>(
-  kind: ResourceKind<T>,
-  { update, disable, enable, remove, summaries, notes }: Switched<T>,
+/** Their actions, in this order. */
+export function switchedActions<O extends DescMessage>(
+  kind: ResourceKind<MessageShape<O>>,
+  { update, disable, enable, remove, summaries, notes }: Switched<O>,
 ): Action[] {
   return [
     change({
@@ -159,32 +94,25 @@ export function switchedActions<T>(
       summary: summaries.update,
       options: editOptions,
       ...(notes !== undefined && { notes }),
-      send: update,
+      method: update,
+      fields: editsOf,
     }),
     change({
       ...kind,
       name: 'disable',
       summary: summaries.disable,
       options: [reasonOption],
-      send: (api, request, { input }) =>
-        disable(api, { ...request, reason: input.text('reason') ?? '' }),
+      method: disable,
+      fields: reasonOf,
     }),
-    change({ ...kind, name: 'enable', summary: summaries.enable, send: enable }),
-    removal({ ...kind, name: 'delete', summary: summaries.remove, send: remove, done: 'Deleted' }),
+    change({ ...kind, name: 'enable', summary: summaries.enable, method: enable }),
+    removal({
+      name: 'delete',
+      summary: summaries.remove,
+      positionals: kind.positionals,
+      nameOf: kind.nameOf,
+      method: remove,
+      done: 'Deleted',
+    }),
   ];
-}
-
-/** An action that removes the resource; `done` is printed before its name. */
-export function removal({ done, send, ...about }: ChangeOf<unknown> & { readonly done: string }) {
-  return change({
-    ...about,
-    async send(api, request, context) {
-      await send(api, request, context);
-      return request.name;
-    },
-    show({ json: isJson, print }, name) {
-      print(isJson ? json({ name }) : `${done} ${name}\n`);
-      return EXIT_OK;
-    },
-  });
 }

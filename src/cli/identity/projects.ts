@@ -1,42 +1,45 @@
 /** `svc projects`: the projects of the signed-in person. */
 
+import { MonitoringService } from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
 import {
-  GetProjectLimitsResponseSchema,
-  MonitoringService,
-} from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
-import {
-  ListProjectsResponseSchema,
+  type Project,
   ProjectSchema,
   ProjectService,
   Role,
 } from '../../gen/svc/project/v1/project_pb.ts';
 import { type Action, family, projectOption, requestIdOption, single } from '../client/action.ts';
+import { ofProject, reads } from '../client/frames.ts';
 import { listing, long, moment, right, sentences } from '../client/listing.ts';
 import { projectName, requestId } from '../client/names.ts';
-import { enumText, facts, NOT_OBSERVED, printMessage, shortName } from '../client/output.ts';
-import { everyItem } from '../client/paging.ts';
+import { facts, printMessage } from '../client/output.ts';
+import { enumText, NOT_OBSERVED, shortName } from '../client/texts.ts';
+import type { Screen } from '../command.ts';
 
 const listAction: Action = {
   name: 'list',
   summary: 'List your projects and your role in each',
-  async run(context) {
-    const api = context.api('person');
-    const projects = await everyItem(
-      (page) => api.call(ProjectService.method.listProjects, page),
-      (answer) => answer.projects,
-    );
-    const rows = projects.map(({ name, displayName, role, createdUnix }) => [
+  run: reads({
+    caller: 'person',
+    method: ProjectService.method.listProjects,
+    every: 'projects',
+    request: async () => ({}),
+    text: ({ projects }, { screen }) => projectTable(projects, screen),
+  }),
+};
+
+function projectTable(projects: readonly Project[], screen: Screen | undefined): string {
+  return listing(
+    screen,
+    [long('name'), 'project', 'your role', 'created'],
+    projects.map(({ name, displayName, role, createdUnix }) => [
       displayName,
       shortName(name),
       enumText(Role, role),
       moment(createdUnix),
-    ]);
-    const none = 'You are not a member of any project';
-    return printMessage(context, ListProjectsResponseSchema, { projects }, () =>
-      listing(context.screen, [long('name'), 'project', 'your role', 'created'], rows, none),
-    );
-  },
-};
+    ]),
+    'You are not a member of any project',
+  );
+}
 
 const setAction: Action = {
   name: 'set',
@@ -74,20 +77,22 @@ export const limitsCommand = single({
   summary: 'Show the limits of a project and their current use',
   options: [projectOption],
   notes: `"${NOT_OBSERVED}" means not measured yet; it is not zero. The operator sets limits: svc admin limits set.`,
-  async run(context) {
-    const api = context.api('any');
-    const request = { projectName: await projectName(context, api) };
-    const answer = await api.call(MonitoringService.method.getProjectLimits, request);
-    const rows = answer.limits.map(({ name, used, limit, unit, description }) => [
-      name,
-      used === undefined ? NOT_OBSERVED : String(used),
-      String(limit),
-      unit,
-      description,
-    ]);
-    const columns = ['limit', right('used'), right('at most'), 'unit', sentences('of')];
-    return printMessage(context, GetProjectLimitsResponseSchema, answer, () =>
-      listing(context.screen, columns, rows, 'The service reports no limits'),
-    );
-  },
+  run: reads({
+    caller: 'any',
+    method: MonitoringService.method.getProjectLimits,
+    request: ofProject,
+    text: ({ limits }, { screen }) =>
+      listing(
+        screen,
+        ['limit', right('used'), right('at most'), 'unit', sentences('of')],
+        limits.map(({ name, used, limit, unit, description }) => [
+          name,
+          used === undefined ? NOT_OBSERVED : String(used),
+          String(limit),
+          unit,
+          description,
+        ]),
+        'The service reports no limits',
+      ),
+  }),
 });

@@ -1,28 +1,20 @@
 /** `svc service-accounts`: identities of automation, which stay when their creator leaves. */
 import {
   AutomationService,
-  ListPermissionTemplatesResponseSchema,
-  ListServiceAccountsResponseSchema,
+  type PermissionTemplate,
   type ServiceAccount,
   ServiceAccount_State,
   ServiceAccountSchema,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import { UsageError } from '../client/faults.ts';
+import { changeOptions, ofProject, type ResourceKind, reads, showing } from '../client/frames.ts';
 import { listing, long, minor, moment, sentences, stateCell } from '../client/listing.ts';
 import { firstNamed, projectName, requestId } from '../client/names.ts';
-import { enumText, facts, fullName, localTime, printMessage, shortName } from '../client/output.ts';
-import { everyItem } from '../client/paging.ts';
+import { facts, printMessage } from '../client/output.ts';
+import { createdText, enumText, localTime, shortName } from '../client/texts.ts';
 import type { Screen } from '../command.ts';
-import {
-  capabilityOption,
-  changeOptions,
-  editsOf,
-  nameOption,
-  type ResourceKind,
-  showing,
-  switchedActions,
-} from './options.ts';
+import { capabilityOption, nameOption, switchedActions } from './options.ts';
 
 const { method } = AutomationService;
 const accountKind: ResourceKind<ServiceAccount> = {
@@ -45,10 +37,7 @@ function accountFacts(account: ServiceAccount): string {
     ['template', account.template],
     ['keys', String(account.activeKeys)],
     ['CI trusts', String(account.activeConnections)],
-    [
-      'created',
-      `${localTime(account.createdUnix)} by ${fullName(account.createdByDisplayName, account.createdBy)}`,
-    ],
+    ['created', createdText(account)],
     ['updated', localTime(account.updatedUnix)],
   ]);
 }
@@ -57,17 +46,13 @@ const listAction: Action = {
   name: 'list',
   summary: 'List service accounts',
   options: [projectOption],
-  async run(context) {
-    const api = context.api('person');
-    const project = await projectName(context, api);
-    const serviceAccounts = await everyItem(
-      (page) => api.call(method.listServiceAccounts, { projectName: project, ...page }),
-      (answer) => answer.serviceAccounts,
-    );
-    return printMessage(context, ListServiceAccountsResponseSchema, { serviceAccounts }, () =>
-      accountTable(serviceAccounts, context.screen),
-    );
-  },
+  run: reads({
+    caller: 'person',
+    method: method.listServiceAccounts,
+    every: 'serviceAccounts',
+    request: ofProject,
+    text: ({ serviceAccounts }, { screen }) => accountTable(serviceAccounts, screen),
+  }),
 };
 
 function accountTable(accounts: readonly ServiceAccount[], screen: Screen | undefined): string {
@@ -99,27 +84,30 @@ const templatesAction: Action = {
   name: 'templates',
   summary: 'List the templates for service accounts',
   options: [projectOption],
-  async run(context) {
-    const api = context.api('any');
-    const answer = await api.call(method.listPermissionTemplates, {
-      projectName: await projectName(context, api),
-    });
-    const rows = answer.templates.map(({ template, displayName, capabilities, description }) => [
+  run: reads({
+    caller: 'any',
+    method: method.listPermissionTemplates,
+    request: ofProject,
+    text: ({ templates }, { screen }) => templateTable(templates, screen),
+  }),
+};
+
+function templateTable(
+  templates: readonly PermissionTemplate[],
+  screen: Screen | undefined,
+): string {
+  return listing(
+    screen,
+    ['template', 'name', long('permissions'), sentences('purpose')],
+    templates.map(({ template, displayName, capabilities, description }) => [
       template,
       displayName,
       capabilities.join(' '),
       description,
-    ]);
-    return printMessage(context, ListPermissionTemplatesResponseSchema, answer, () =>
-      listing(
-        context.screen,
-        ['template', 'name', long('permissions'), sentences('purpose')],
-        rows,
-        'No templates',
-      ),
-    );
-  },
-};
+    ]),
+    'No templates',
+  );
+}
 
 const createAction: Action = {
   name: 'create',
@@ -149,16 +137,13 @@ const createAction: Action = {
   },
 };
 
-const showAction = showing(accountKind, 'Show one service account', (api, request) =>
-  api.call(method.getServiceAccount, request),
-);
+const showAction = showing(accountKind, method.getServiceAccount, 'Show one service account');
 
 const stateActions = switchedActions(accountKind, {
-  update: (api, request, context) =>
-    api.call(method.updateServiceAccount, { ...request, ...editsOf(context) }),
-  disable: (api, request) => api.call(method.disableServiceAccount, request),
-  enable: (api, request) => api.call(method.enableServiceAccount, request),
-  remove: (api, request) => api.call(method.deleteServiceAccount, request),
+  update: method.updateServiceAccount,
+  disable: method.disableServiceAccount,
+  enable: method.enableServiceAccount,
+  remove: method.deleteServiceAccount,
   summaries: {
     update: 'Change the name or permissions of an account',
     disable: 'Reject all keys and tokens of an account at once',

@@ -13,19 +13,12 @@ import {
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { type Action, type ActionContext, projectOption } from '../client/action.ts';
 import { Fault, UsageError } from '../client/faults.ts';
+import { change, changeOptions, reasonOf } from '../client/frames.ts';
 import { firstNamed, requestId } from '../client/names.ts';
-import {
-  enumText,
-  facts,
-  fullName,
-  json,
-  localTime,
-  messageJson,
-  printMessage,
-  table,
-} from '../client/output.ts';
+import { facts, messageDocument, printMessage, table } from '../client/output.ts';
+import { createdText, enumText, fullName, localTime } from '../client/texts.ts';
 import { EXIT_OK } from '../command.ts';
-import { capabilityOption, change, changeOptions, nameOption, reasonOption } from './options.ts';
+import { capabilityOption, nameOption, reasonOption } from './options.ts';
 
 const { method } = AutomationService;
 const VERIFICATION = [{ name: 'SETUP-ID' }] as const;
@@ -63,10 +56,7 @@ function verificationText(verification: CiVerification): string {
     ['requested', verification.capabilities.join(' ')],
     ['platform', `${verification.issuer} (${verification.issuerUrl})`],
     ['audience', verification.audience],
-    [
-      'started',
-      `${localTime(verification.createdUnix)} by ${fullName(verification.createdByDisplayName, verification.createdBy)}`,
-    ],
+    ['started', createdText(verification)],
     ['observed', localTime(verification.observedUnix) || 'not yet'],
     ['refused', refusedText(verification)],
     ['wrong codes', verification.wrongCodes === 0 ? '' : String(verification.wrongCodes)],
@@ -126,7 +116,7 @@ by "svc trusts review".`,
       displayName: input.text('name') ?? verification.displayName,
       claimsDigest: input.text('digest') ?? verification.claimsDigest,
     });
-    const document = () => json(messageJson(CiConnectionSchema, trust));
+    const document = () => messageDocument(CiConnectionSchema, trust);
     context.print(context.json ? document() : variables(trust, api.access.endpoint));
     context.report(
       'Now remove the step and the secret SVC_SETUP_CODE from the workflow. The trust does not need them.',
@@ -180,7 +170,7 @@ export const rejectAction = change({
   positionals: VERIFICATION,
   options: [reasonOption],
   nameOf: verificationName,
-  send: (api, request, { input }) =>
-    api.call(method.rejectCiVerification, { ...request, reason: input.text('reason') ?? '' }),
+  method: method.rejectCiVerification,
+  fields: reasonOf,
   show: printVerification,
 });

@@ -12,39 +12,24 @@ import {
   CiRefusedExchange_Claim_Difference,
   type CiVerification,
   CiVerification_State,
-  ListCiConnectionsResponseSchema,
-  ListCiVerificationsResponseSchema,
   StartCiVerificationResponseSchema,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
-import type { Api } from '../client/api.ts';
+import { changeOptions, ofProject, type ResourceKind, reads, showing } from '../client/frames.ts';
 import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
-import { firstNamed, projectName, requestId, resourceName } from '../client/names.ts';
+import { firstNamed, requestId, resourceName } from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
+import { facts, messageDocument, printMessage, table } from '../client/output.ts';
 import {
+  createdText,
   displayedName,
   enumText,
-  facts,
   fullName,
-  json,
   localTime,
-  messageJson,
-  printMessage,
   shortName,
-  table,
-} from '../client/output.ts';
-import { everyItem } from '../client/paging.ts';
+} from '../client/texts.ts';
 import { EXIT_FAULT, EXIT_OK, type Screen } from '../command.ts';
-import {
-  capabilitiesOf,
-  capabilityOption,
-  changeOptions,
-  editsOf,
-  nameOption,
-  type ResourceKind,
-  showing,
-  switchedActions,
-} from './options.ts';
+import { capabilitiesOf, capabilityOption, nameOption, switchedActions } from './options.ts';
 import { approveAction, claimTable, rejectAction, reviewAction } from './trust-review.ts';
 
 const { method } = AutomationService;
@@ -96,10 +81,7 @@ function trustFacts(trust: CiConnection): string {
     ['audience', trust.audience],
     ['last exchange', localTime(trust.lastExchangeUnix) || 'never'],
     ['last refusal', localTime(trust.lastRefusalUnix)],
-    [
-      'created',
-      `${localTime(trust.createdUnix)} by ${fullName(trust.createdByDisplayName, trust.createdBy)}`,
-    ],
+    ['created', createdText(trust)],
     ['updated', localTime(trust.updatedUnix)],
     ['token epoch', String(trust.tokenEpoch)],
     ['verification', trust.verificationName],
@@ -110,24 +92,30 @@ const listAction: Action = {
   name: 'list',
   summary: 'List approved trusts, or verifications',
   options: [projectOption, { name: 'verifications', help: 'List verifications instead' }],
-  async run(context) {
-    const api = context.api('person');
-    const request = { projectName: await projectName(context, api) };
-    if (context.input.isOn('verifications')) return listVerifications(context, api, request);
-    const connections = await everyItem(
-      (page) => api.call(method.listCiConnections, { ...request, ...page }),
-      (answer) => answer.connections,
-    );
-    const rows = connections.map((trust) => [
-      trust.displayName,
-      stateCell(enumText(CiConnection_State, trust.state)),
-      trust.effectiveCapabilities.join(' ') || 'nothing',
-      claimOf(trust, 'repository'),
-      moment(trust.lastExchangeUnix, 'never'),
-      displayedName(trust.serviceAccountDisplayName, trust.serviceAccountName),
-      shortName(trust.name),
-    ]);
-    const columns = [
+  run: (context) =>
+    context.input.isOn('verifications') ? listVerifications(context) : listTrusts(context),
+};
+
+const listTrusts = reads({
+  caller: 'person',
+  method: method.listCiConnections,
+  every: 'connections',
+  request: ofProject,
+  text: ({ connections }, { screen }) => trustTable(connections, screen),
+});
+
+const listVerifications = reads({
+  caller: 'person',
+  method: method.listCiVerifications,
+  every: 'verifications',
+  request: ofProject,
+  text: ({ verifications }, { screen }) => verificationTable(verifications, screen),
+});
+
+function trustTable(trusts: readonly CiConnection[], screen: Screen | undefined): string {
+  return listing(
+    screen,
+    [
       long('name'),
       'state',
       long('can do'),
@@ -135,29 +123,22 @@ const listAction: Action = {
       'last exchange',
       minor('account'),
       minor('trust'),
-    ];
-    return printMessage(context, ListCiConnectionsResponseSchema, { connections }, () =>
-      listing(context.screen, columns, rows, 'No workflow is trusted in this project'),
-    );
-  },
-};
+    ],
+    trusts.map((trust) => [
+      trust.displayName,
+      stateCell(enumText(CiConnection_State, trust.state)),
+      trust.effectiveCapabilities.join(' ') || 'nothing',
+      claimOf(trust, 'repository'),
+      moment(trust.lastExchangeUnix, 'never'),
+      displayedName(trust.serviceAccountDisplayName, trust.serviceAccountName),
+      shortName(trust.name),
+    ]),
+    'No workflow is trusted in this project',
+  );
+}
 
 function claimOf({ claims }: CiConnection, name: string): string {
   return claims.find(({ claim }) => claim === name)?.value ?? '';
-}
-
-async function listVerifications(
-  context: ActionContext,
-  api: Api,
-  request: { readonly projectName: string },
-): Promise<number> {
-  const verifications = await everyItem(
-    (page) => api.call(method.listCiVerifications, { ...request, ...page }),
-    (answer) => answer.verifications,
-  );
-  return printMessage(context, ListCiVerificationsResponseSchema, { verifications }, () =>
-    verificationTable(verifications, context.screen),
-  );
 }
 
 function verificationTable(
@@ -188,8 +169,10 @@ function verificationTable(
   );
 }
 
-const showAction = showing(trustKind, 'Show a trust and its required claims', (api, request) =>
-  api.call(method.getCiConnection, request),
+const showAction = showing(
+  trustKind,
+  method.getCiConnection,
+  'Show a trust and its required claims',
 );
 
 const verifyAction: Action = {
@@ -219,7 +202,7 @@ denied run can be repeated. It proves an identity and grants nothing.`,
     reportRequest(context, 'Starting a verification', request.requestId);
     const answer = await api.call(method.startCiVerification, request);
     const { setupId, pairingCode, secretAvailable, audience, expiresUnix, workflowStep } = answer;
-    if (context.json) print(json(messageJson(StartCiVerificationResponseSchema, answer)));
+    if (context.json) print(messageDocument(StartCiVerificationResponseSchema, answer));
     else {
       print(workflowStep);
       report(
@@ -248,11 +231,10 @@ function nextSteps(setupId: string): string {
 }
 
 const stateActions = switchedActions(trustKind, {
-  update: (api, request, context) =>
-    api.call(method.updateCiConnection, { ...request, ...editsOf(context) }),
-  disable: (api, request) => api.call(method.disableCiConnection, request),
-  enable: (api, request) => api.call(method.enableCiConnection, request),
-  remove: (api, request) => api.call(method.deleteCiConnection, request),
+  update: method.updateCiConnection,
+  disable: method.disableCiConnection,
+  enable: method.enableCiConnection,
+  remove: method.deleteCiConnection,
   summaries: {
     update: 'Change the name or the permissions; issued tokens stop working',
     disable: 'Stop exchanges and reject tokens at once (emergency stop)',

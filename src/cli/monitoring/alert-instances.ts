@@ -8,7 +8,6 @@ import {
   AlertService,
   type ExplainAlertInstanceResponse,
   ExplainAlertInstanceResponseSchema,
-  ListAlertInstancesResponseSchema,
 } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
   type AlertInstance,
@@ -21,22 +20,21 @@ import {
 import { type Action, type ActionContext, projectOption } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
 import { UsageError } from '../client/faults.ts';
+import { reads } from '../client/frames.ts';
 import { listing, long, minor, moment, right, stateCell } from '../client/listing.ts';
-import { optionalName, projectName, resourceName } from '../client/names.ts';
+import { projectName, resourceName } from '../client/names.ts';
+import { facts, printMessage, table } from '../client/output.ts';
 import {
   displayedName,
   enumText,
-  facts,
   fullName,
   localTime,
   NOT_OBSERVED,
-  printMessage,
   shortName,
-  table,
-} from '../client/output.ts';
-import { everyItem } from '../client/paging.ts';
+} from '../client/texts.ts';
 import type { Screen } from '../command.ts';
 import { parseLabel } from './alert-spec.ts';
+import { ruleAndVmOf, ruleAndVmOptions } from './filters.ts';
 import { labelsText } from './incident-texts.ts';
 
 const { method } = AlertService;
@@ -48,8 +46,7 @@ const listAction: Action = {
   summary: 'List the state of each rule for each VM, whether or not it is firing',
   options: [
     projectOption,
-    { name: 'rule', takes: 'NAME', help: 'Only this rule' },
-    { name: 'vm', takes: 'NAME', help: 'Only this VM' },
+    ...ruleAndVmOptions,
     {
       name: 'condition',
       takes: 'STATE',
@@ -64,31 +61,29 @@ const listAction: Action = {
       help: 'Only while its data is in this state',
     },
   ],
-  async run(context) {
-    const api = context.api('any');
-    const { input } = context;
-    const [dataState = DataState.DATA_STATE_UNSPECIFIED] = input.members('data-state', DataState);
-    const request = {
-      projectName: await projectName(context, api),
-      ruleName: await optionalName(context, api, 'alertRules', 'rule'),
-      vmName: await optionalName(context, api, 'vms', 'vm'),
-      states: input.members('condition', State),
-      dataState,
-    };
-    const instances = await everyItem(
-      (page) => api.call(method.listAlertInstances, { ...request, ...page }),
-      (answer) => answer.instances,
-    );
-    return printMessage(context, ListAlertInstancesResponseSchema, { instances }, () =>
+  run: reads({
+    caller: 'any',
+    method: method.listAlertInstances,
+    every: 'instances',
+    async request(context, api) {
+      const { input } = context;
+      const [dataState = DataState.DATA_STATE_UNSPECIFIED] = input.members('data-state', DataState);
+      return {
+        projectName: await projectName(context, api),
+        ...(await ruleAndVmOf(context, api)),
+        states: input.members('condition', State),
+        dataState,
+      };
+    },
+    text: ({ instances }, { input, screen }) =>
       instanceTable(
         instances,
-        context.screen,
+        screen,
         FILTERS.some((name) => input.isOn(name))
           ? 'No matching alert instances'
           : 'No rule is evaluated for any VM of this project',
       ),
-    );
-  },
+  }),
 };
 
 const showAction: Action = {

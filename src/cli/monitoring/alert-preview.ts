@@ -2,11 +2,9 @@
  * `svc alerts preview`: when a rule would have fired on stored history, and how complete that
  * history is.
  */
-import { create } from '@bufbuild/protobuf';
 import {
   AlertService,
   PreviewedHistory_Status as HistoryStatus,
-  PreviewAlertRuleRequestSchema,
   type PreviewAlertRuleResponse,
   PreviewAlertRuleResponseSchema,
   PreviewAlertRuleResponse_QueryStatus as QueryStatus,
@@ -18,15 +16,8 @@ import {
 import { type Action, projectOption } from '../client/action.ts';
 import { UsageError } from '../client/faults.ts';
 import { resourceName } from '../client/names.ts';
-import {
-  displayedName,
-  enumText,
-  facts,
-  json,
-  localTime,
-  messageJson,
-  table,
-} from '../client/output.ts';
+import { facts, printMessage, table } from '../client/output.ts';
+import { displayedName, enumText, localTime } from '../client/texts.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
 import { segmentTable } from './alert-instances.ts';
 import { historyOptions, parseLabel, readTrial, seriesText } from './alert-spec.ts';
@@ -62,12 +53,10 @@ statuses and counts before you rely on it. Exit code 1 if the query failed.`,
       traceLabels: Object.fromEntries(input.list('trace-label').map(parseLabel)),
       withInstances: input.isOn('instances'),
     };
-    const preview = await api.call(
-      AlertService.method.previewAlertRule,
-      create(PreviewAlertRuleRequestSchema, request),
+    const preview = await api.call(AlertService.method.previewAlertRule, request);
+    printMessage(context, PreviewAlertRuleResponseSchema, preview, () =>
+      previewText(preview, request),
     );
-    if (context.json) context.print(json(messageJson(PreviewAlertRuleResponseSchema, preview)));
-    else context.print(previewText(preview, request));
     return preview.queryStatus === QueryStatus.FAILED ? EXIT_FAULT : EXIT_OK;
   },
 };

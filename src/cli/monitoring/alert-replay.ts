@@ -1,25 +1,16 @@
 /** `svc alerts replay`: the notifications that a rule would have sent on stored history. */
-import { create } from '@bufbuild/protobuf';
 import {
   AlertService,
   type ReplayAlertRuleResponse_Notification as Notification,
-  ReplayAlertRuleRequestSchema,
   type ReplayAlertRuleResponse,
-  ReplayAlertRuleResponseSchema,
 } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import { Delivery_Event, Delivery_State } from '../../gen/svc/monitoring/v1/delivery_pb.ts';
 import { type Action, projectOption } from '../client/action.ts';
 import { printable } from '../client/faults.ts';
+import { reads } from '../client/frames.ts';
 import { resourceNames } from '../client/names.ts';
-import {
-  displayedName,
-  enumText,
-  facts,
-  localTime,
-  NOT_OBSERVED,
-  printMessage,
-  table,
-} from '../client/output.ts';
+import { facts, table } from '../client/output.ts';
+import { displayedName, enumText, localTime, NOT_OBSERVED } from '../client/texts.ts';
 import { historyOptions, readTrial, seriesText } from './alert-spec.ts';
 
 export const replayAction: Action = {
@@ -39,19 +30,18 @@ export const replayAction: Action = {
   notes: `An estimate: it assumes that destinations accept at once, that no incident is acknowledged or
 snoozed, and that the rule was applied at the start of the history. Nothing is saved or sent. To
 replay a recording, use "svc replay".`,
-  async run(context) {
-    const { input } = context;
-    const api = context.api('any');
-    const trial = await readTrial(context, api);
-    const vmNames = await resourceNames(context, api, 'vms', input.list('only'));
-    const request = { ...trial, vmNames };
-    const replay = await api.call(
-      AlertService.method.replayAlertRule,
-      create(ReplayAlertRuleRequestSchema, request),
-    );
-    const text = () => replayText(replay, input.isOn('bodies'));
-    return printMessage(context, ReplayAlertRuleResponseSchema, replay, text);
-  },
+  run: reads({
+    caller: 'any',
+    method: AlertService.method.replayAlertRule,
+    async request(context, api) {
+      const trial = await readTrial(context, api);
+      return {
+        ...trial,
+        vmNames: await resourceNames(context, api, 'vms', context.input.list('only')),
+      };
+    },
+    text: (replay, { input }) => replayText(replay, input.isOn('bodies')),
+  }),
 };
 
 function replayText(replay: ReplayAlertRuleResponse, hasBodies: boolean): string {

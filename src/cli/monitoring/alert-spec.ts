@@ -18,6 +18,7 @@ import type { Input, Option } from '../client/arguments.ts';
 import { OPERATOR_SYMBOLS } from '../client/condition-text.ts';
 import { UsageError } from '../client/faults.ts';
 import { projectName, resourceNames } from '../client/names.ts';
+import { namesOf } from '../client/texts.ts';
 import { templateSpec } from './alert-templates.ts';
 
 const OPERATORS = namesOf(AlertRuleSpec_Operator);
@@ -241,12 +242,6 @@ export function parseLabel(text: string): [string, string] {
   const place = text.indexOf('=');
   if (place < 1) throw new UsageError(`--label must be NAME=VALUE, not ${JSON.stringify(text)}`);
   return [text.slice(0, place), text.slice(place + 1)];
-}
-
-function namesOf(values: Readonly<Record<string, number>>): string[] {
-  return Object.entries(values)
-    .filter(([, value]) => value !== 0)
-    .map(([name]) => name);
 }
 
 /** The choices of an option are the names of its enum. */

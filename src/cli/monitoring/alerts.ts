@@ -4,7 +4,6 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { pause } from '../../../streams/platform/pause.ts';
 import {
   AlertService,
-  ListAlertRulesResponseSchema,
   type SaveAlertRuleRequestSchema,
   type SaveAlertRuleResponse,
   SaveAlertRuleResponseSchema,
@@ -15,28 +14,15 @@ import {
   type AlertRuleSpec,
   AlertRuleSpec_Severity,
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
-import {
-  type Action,
-  type ActionContext,
-  family,
-  projectOption,
-  requestIdOption,
-} from '../client/action.ts';
+import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import { type Api, SERVICE_AWAY } from '../client/api.ts';
 import { conditionText } from '../client/condition-text.ts';
 import { EXIT_NOT_FOUND, NoAnswer, refusalOf, UsageError } from '../client/faults.ts';
+import { changeOptions, ofProject, reads } from '../client/frames.ts';
 import { listing, long, minor, sentences, stateCell } from '../client/listing.ts';
 import { newUuid, optionalName, projectName, requestId, resourceName } from '../client/names.ts';
-import {
-  enumText,
-  facts,
-  fullName,
-  json,
-  messageJson,
-  printMessage,
-  shortName,
-} from '../client/output.ts';
-import { everyItem } from '../client/paging.ts';
+import { facts, json, messageDocument } from '../client/output.ts';
+import { enumText, fullName, shortName } from '../client/texts.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
 import { instanceActions } from './alert-instances.ts';
 import { previewAction } from './alert-preview.ts';
@@ -48,17 +34,13 @@ const listAction: Action = {
   name: 'list',
   summary: 'List alert rules and whether they are applied',
   options: [projectOption],
-  async run(context) {
-    const api = context.api('any');
-    const project = await projectName(context, api);
-    const rules = await everyItem(
-      (page) => api.call(AlertService.method.listAlertRules, { projectName: project, ...page }),
-      (answer) => answer.rules,
-    );
-    return printMessage(context, ListAlertRulesResponseSchema, { rules }, () =>
-      ruleTable(rules, context),
-    );
-  },
+  run: reads({
+    caller: 'any',
+    method: AlertService.method.listAlertRules,
+    every: 'rules',
+    request: ofProject,
+    text: ({ rules }, context) => ruleTable(rules, context),
+  }),
 };
 
 function ruleTable(rules: readonly AlertRule[], { screen }: ActionContext): string {
@@ -113,7 +95,7 @@ const LOOK_AGAIN_MS = 500;
 const saveAction: Action = {
   name: 'save',
   summary: 'Create an alert rule, or edit one',
-  options: [
+  ...changeOptions(
     ...specOptions,
     {
       name: 'id',
@@ -126,9 +108,7 @@ const saveAction: Action = {
       help: 'Version on which the edit is based, 0 for a new rule; default: the current one',
     },
     { name: 'wait', takes: 'DURATION', help: 'Maximum wait until it is applied; default 10s' },
-    requestIdOption,
-    projectOption,
-  ],
+  ),
   notes: `Without --id a new rule is created. With --id the flags override fields of the current rule;
 a concurrent edit is not overwritten. Exit code 1 if the rule was saved but not applied in time:
 it is not evaluated yet.`,
@@ -162,7 +142,7 @@ async function save(context: ActionContext): Promise<number> {
   context.report(`Saving rule ${id} (request ${request.requestId}, on version ${version})`);
   const answer = await callAndReport(api, request, again);
   const ended = await untilApplied(context, api, answer);
-  if (context.json) context.print(json(messageJson(SaveAlertRuleResponseSchema, ended)));
+  if (context.json) context.print(messageDocument(SaveAlertRuleResponseSchema, ended));
   else context.print(savedText(ended, { spec, before: present?.spec }));
   return ended.syncStatus === AlertRule_SyncStatus.APPLIED ? EXIT_OK : EXIT_FAULT;
 }
@@ -171,15 +151,11 @@ const deleteAction: Action = {
   name: 'delete',
   summary: 'Delete an alert rule. Its firing incidents are retired without a recovery',
   positionals: [{ name: 'RULE' }],
-  options: [
-    {
-      name: 'expected-version',
-      takes: 'N',
-      help: 'Version to delete; default: the current one',
-    },
-    requestIdOption,
-    projectOption,
-  ],
+  ...changeOptions({
+    name: 'expected-version',
+    takes: 'N',
+    help: 'Version to delete; default: the current one',
+  }),
   async run(context) {
     const { input } = context;
     const api = context.api('any');

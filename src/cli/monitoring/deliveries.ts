@@ -9,26 +9,25 @@ import {
   type Delivery_Member,
   Delivery_State,
   type Delivery_Step,
-  DeliverySchema,
-  ListDeliveriesResponseSchema,
 } from '../../gen/svc/monitoring/v1/delivery_pb.ts';
 import { type Action, family, projectOption } from '../client/action.ts';
 import { UsageError } from '../client/faults.ts';
+import { ofFirst, reads } from '../client/frames.ts';
 import { idCell, listing, long, minor, moment, sentences, stateCell } from '../client/listing.ts';
-import { optionalName, projectName, resourceName } from '../client/names.ts';
+import { optionalName, projectName } from '../client/names.ts';
+import { facts, table } from '../client/output.ts';
+import { pageOptions, requestedPage } from '../client/paging.ts';
 import {
   displayedName,
   enumText,
-  facts,
   fullName,
   localTime,
   NOT_OBSERVED,
-  printMessage,
+  namesOf,
   shortName,
-  table,
-} from '../client/output.ts';
-import { pageOptions, printPage, requestedPage } from '../client/paging.ts';
+} from '../client/texts.ts';
 import type { Screen } from '../command.ts';
+import { timeOptions, timesOf } from './filters.ts';
 
 const listAction: Action = {
   name: 'list',
@@ -55,35 +54,37 @@ const listAction: Action = {
       name: 'failed',
       help: 'Only failed deliveries that have not been sent since, with the error',
     },
-    { name: 'since', takes: 'TIME', help: 'Created at or after; 1h = an hour ago' },
-    { name: 'until', takes: 'TIME', help: 'Created at or before' },
+    ...timeOptions('Created at or after', 'Created at or before'),
     ...pageOptions,
   ],
   notes: `SENT means that the endpoint accepted the message, not that anyone read it. With --failed: WAITING
 deliveries are retried at the time in "next"; EXPIRED and FAILED ones are not.`,
-  async run(context) {
+  run(context) {
     const { input } = context;
-    const isFailed = input.isOn('failed');
-    if (isFailed && input.isOn('status'))
+    if (input.isOn('failed') && input.isOn('status'))
       throw new UsageError('--failed and --status cannot be combined');
-    const api = context.api('any');
-    const answer = await api.call(AlertService.method.listDeliveries, {
+    return listDeliveries(context);
+  },
+};
+
+const listDeliveries = reads({
+  caller: 'any',
+  method: AlertService.method.listDeliveries,
+  async request(context, api) {
+    const { input } = context;
+    return {
       projectName: await projectName(context, api),
       incidentName: await optionalName(context, api, 'incidents', 'incident'),
       destinationName: await optionalName(context, api, 'destinations', 'destination'),
-      states: isFailed ? FAILED_STATES : input.members('status', Delivery_State),
+      states: input.isOn('failed') ? FAILED_STATES : input.members('status', Delivery_State),
       events: input.members('notification', Delivery_Event),
-      startTimeUnix: BigInt(input.time('since') ?? 0),
-      endTimeUnix: BigInt(input.time('until') ?? 0),
+      ...timesOf(context),
       ...requestedPage(context),
-    });
-    return printPage(context, ListDeliveriesResponseSchema, answer, () =>
-      isFailed
-        ? failureTable(answer.deliveries, context.screen)
-        : deliveryTable(answer.deliveries, context.screen),
-    );
+    };
   },
-};
+  text: ({ deliveries }, { input, screen }) =>
+    (input.isOn('failed') ? failureTable : deliveryTable)(deliveries, screen),
+});
 
 /** An attempt failed, or the delivery expired before one. */
 const FAILED_STATES = [Delivery_State.WAITING, Delivery_State.EXPIRED, Delivery_State.FAILED];
@@ -167,15 +168,12 @@ const showAction: Action = {
   positionals: [{ name: 'DELIVERY' }],
   options: [projectOption],
   notes: 'Only callers with write permission see the responses of endpoints.',
-  async run(context) {
-    const api = context.api('any');
-    const given = context.input.positional(0);
-    const name = await resourceName(context, api, { collection: 'deliveries', given });
-    const delivery = await api.call(AlertService.method.getDelivery, { name });
-    return printMessage(context, DeliverySchema, delivery, () =>
-      deliveryText(delivery, context.screen),
-    );
-  },
+  run: reads({
+    caller: 'any',
+    method: AlertService.method.getDelivery,
+    request: ofFirst('deliveries'),
+    text: (delivery, { screen }) => deliveryText(delivery, screen),
+  }),
 };
 
 function deliveryText(delivery: Delivery, screen: Screen | undefined): string {
@@ -245,11 +243,6 @@ function checksText(checks: readonly Delivery_Check[]): string {
   const failed = checks.find(({ holds }) => !holds);
   if (!failed) return `all ${checks.length} passed`;
   return `${enumText(Delivery_Check_Kind, failed.check)} failed (${failed.reason})`;
-}
-
-/** Names of an enum's values except zero. */
-function namesOf(members: Readonly<Record<string, number>>): string[] {
-  return Object.keys(members).filter((name) => (members[name] ?? 0) > 0);
 }
 
 function answerText({ startedUnix, answerExcerpt }: Delivery_Attempt): string {

@@ -12,7 +12,6 @@ import {
   Destination_State,
   DestinationSchema,
   EmailRecipient_State,
-  ListDestinationsResponseSchema,
   RotateWebhookSecretResponseSchema,
   SendTestNotificationResponseSchema,
   VerifyDestinationResponseSchema,
@@ -21,27 +20,26 @@ import { type Action, type ActionContext, family, projectOption } from '../clien
 import type { Api } from '../client/api.ts';
 import type { Option } from '../client/arguments.ts';
 import { EXIT_DENIED, printable, refusalOf, UsageError } from '../client/faults.ts';
+import {
+  change,
+  changeOptions,
+  ofProject,
+  type ResourceKind,
+  reads,
+  reasonOf,
+  showing,
+} from '../client/frames.ts';
 import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
 import { firstNamed, projectName, requestId } from '../client/names.ts';
 import { printSecret, reportRequest } from '../client/once.ts';
-import {
-  displayedName,
-  enumText,
-  facts,
-  json,
-  localTime,
-  messageJson,
-  printMessage,
-  shortName,
-  table,
-} from '../client/output.ts';
+import { facts, json, messageDocument, printMessage, table } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
+import { displayedName, enumText, localTime, shortName } from '../client/texts.ts';
 import { EXIT_OK } from '../command.ts';
-import { change, changeOptions, nameOption } from '../identity/options.ts';
+import { nameOption } from '../identity/options.ts';
 
 const { method } = AlertService;
 const OVERLAP_SECONDS_DEFAULT = 3_600;
-const positionals = [{ name: 'DESTINATION' }] as const;
 
 export type Kind = NonNullable<Destination['target']['case']>;
 
@@ -74,6 +72,13 @@ type Target = NonNullable<MessageInitShape<typeof DestinationSchema>['target']>;
 
 const destinationName = firstNamed('destinations');
 
+const destinationKind: ResourceKind<Destination> = {
+  positionals: [{ name: 'DESTINATION' }],
+  nameOf: destinationName,
+  show: printDestination,
+};
+const { positionals } = destinationKind;
+
 function printDestination(context: ActionContext, destination: Destination): number {
   return printMessage(context, DestinationSchema, destination, () => destinationFacts(destination));
 }
@@ -82,30 +87,21 @@ const listAction: Action = {
   name: 'list',
   summary: 'List destinations and whether they are paused',
   options: [projectOption],
-  async run(context) {
-    const api = context.api('any');
-    const request = { projectName: await projectName(context, api) };
-    const destinations = await everyItem(
-      (page) => api.call(method.listDestinations, { ...request, ...page }),
-      (answer) => answer.destinations,
-    );
-    return printMessage(context, ListDestinationsResponseSchema, { destinations }, () =>
-      destinationTable(destinations, context),
-    );
-  },
+  run: reads({
+    caller: 'any',
+    method: method.listDestinations,
+    every: 'destinations',
+    request: ofProject,
+    text: ({ destinations }, context) => destinationTable(destinations, context),
+  }),
 };
 
-const showAction: Action = {
-  name: 'show',
-  summary: 'Show one destination and its recipients',
-  positionals,
-  options: [projectOption],
-  async run(context) {
-    const api = context.api('any');
-    const name = await destinationName(context, api);
-    return printDestination(context, await api.call(method.getDestination, { name }));
-  },
-};
+const showAction = showing(
+  destinationKind,
+  method.getDestination,
+  'Show one destination and its recipients',
+  'any',
+);
 
 const createAction: Action = {
   name: 'create',
@@ -136,7 +132,7 @@ as long as the service is configured to.
     reportRequest(context, 'Creating the destination', request.requestId);
     const answer = await api.call(method.createDestination, request);
     const { destination } = answer;
-    const document = () => json(messageJson(CreateDestinationResponseSchema, answer));
+    const document = () => messageDocument(CreateDestinationResponseSchema, answer);
     if (kind !== 'webhook') {
       context.print(context.json || !destination ? document() : destinationFacts(destination));
       return EXIT_OK;
@@ -177,31 +173,29 @@ function groupWait({ input }: ActionContext): { groupWaitSeconds?: number } {
 }
 
 const verifyAction = change({
+  ...destinationKind,
   name: 'verify',
   summary: 'Resend the verification mail to unconfirmed recipients',
-  positionals,
-  nameOf: destinationName,
-  send: (api, request) => api.call(method.verifyDestination, request),
+  method: method.verifyDestination,
   show(context, answer) {
     const { destination, mails, notMailed } = answer;
     context.report(mails === 1 ? 'Sending 1 mail' : `Sending ${mails} mails`);
     if (notMailed > 0) context.report(`${notMailed} more cannot be sent now. Try again later`);
     if (!context.json && destination) return printDestination(context, destination);
-    context.print(json(messageJson(VerifyDestinationResponseSchema, answer)));
+    context.print(messageDocument(VerifyDestinationResponseSchema, answer));
     return EXIT_OK;
   },
 });
 
 const testAction = change({
+  ...destinationKind,
   name: 'test',
   summary: 'Send a test message',
-  positionals,
-  nameOf: destinationName,
-  send: (api, request) => api.call(method.sendTestNotification, request),
+  method: method.sendTestNotification,
   show(context, answer) {
     const { deliveryNames } = answer;
     if (context.json) {
-      context.print(json(messageJson(SendTestNotificationResponseSchema, answer)));
+      context.print(messageDocument(SendTestNotificationResponseSchema, answer));
       return EXIT_OK;
     }
     for (const name of deliveryNames) context.print(`${shortName(name)}\n`);
@@ -214,23 +208,19 @@ const testAction = change({
 });
 
 const pauseAction = change({
+  ...destinationKind,
   name: 'pause',
   summary: 'Pause a destination: nothing is sent until it is resumed',
-  positionals,
   options: [{ name: 'reason', takes: 'TEXT', help: 'Reason, for other members' }],
-  nameOf: destinationName,
-  send: (api, request, { input }) =>
-    api.call(method.pauseDestination, { ...request, reason: input.text('reason') ?? '' }),
-  show: printDestination,
+  method: method.pauseDestination,
+  fields: reasonOf,
 });
 
 const resumeAction = change({
+  ...destinationKind,
   name: 'resume',
   summary: 'Resume a paused destination',
-  positionals,
-  nameOf: destinationName,
-  send: (api, request) => api.call(method.resumeDestination, request),
-  show: printDestination,
+  method: method.resumeDestination,
 });
 
 const rotateAction: Action = {
@@ -252,7 +242,7 @@ const rotateAction: Action = {
     };
     reportRequest(context, `Rotating the secret of ${name}`, request.requestId);
     const answer = await api.call(method.rotateWebhookSecret, request);
-    const document = () => json(messageJson(RotateWebhookSecretResponseSchema, answer));
+    const document = () => messageDocument(RotateWebhookSecretResponseSchema, answer);
     return printSigningSecret(context, answer, document);
   },
 };
@@ -305,10 +295,7 @@ const deleteAction: Action = {
 async function rulesNaming(api: Api, name: string): Promise<string[]> {
   const request = { projectName: name.replace(/\/destinations\/.*/, '') };
   try {
-    const rules = await everyItem(
-      (page) => api.call(method.listAlertRules, { ...request, ...page }),
-      (answer) => answer.rules,
-    );
+    const rules = await everyItem(api, method.listAlertRules, request, 'rules');
     return rules
       .filter(({ spec }) => spec?.destinationNames.includes(name))
       .map((rule) => printable(displayedName(rule.spec?.displayName ?? '', rule.name)));
@@ -408,13 +395,15 @@ function destinationFacts(destination: Destination): string {
     ['created', localTime(destination.createdUnix)],
   ]);
   if (target.case !== 'email') return rows;
+  const hasProblems = target.value.recipients.some(({ mailProblem }) => mailProblem !== '');
   const recipients = table(
-    ['recipient', 'state', 'member', 'confirmed'],
+    ['recipient', 'state', 'member', 'confirmed', ...(hasProblems ? ['mail'] : [])],
     target.value.recipients.map((recipient) => [
       recipient.address,
       enumText(EmailRecipient_State, recipient.state),
       recipient.isMember ? 'yes' : 'NO LONGER',
       localTime(recipient.verifiedUnix),
+      ...(hasProblems ? [recipient.mailProblem] : []),
     ]),
     'No recipients',
   );

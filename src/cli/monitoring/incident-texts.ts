@@ -16,15 +16,8 @@ import {
   AlertRuleSpec_Severity,
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { idCell, listing, long, minor, moment, sentences, stateCell } from '../client/listing.ts';
-import {
-  displayedName,
-  enumText,
-  facts,
-  fullName,
-  localTime,
-  NOT_OBSERVED,
-  table,
-} from '../client/output.ts';
+import { facts, table } from '../client/output.ts';
+import { displayedName, enumText, fullName, localTime, NOT_OBSERVED } from '../client/texts.ts';
 import type { Screen } from '../command.ts';
 import type { PeopleNames } from './people-names.ts';
 import { windowChart } from './window-chart.ts';

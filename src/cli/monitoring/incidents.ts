@@ -5,59 +5,43 @@
  */
 import { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
-  ExplainIncidentResponseSchema,
   type Incident,
   Incident_State,
   type IncidentResult,
   IncidentResultSchema,
   IncidentSchema,
-  ListIncidentsResponseSchema,
 } from '../../gen/svc/monitoring/v1/incident_pb.ts';
 import { AlertRuleSpec_Severity } from '../../gen/svc/monitoring/v1/rule_pb.ts';
-import {
-  type Action,
-  type ActionContext,
-  family,
-  projectOption,
-  requestIdOption,
-} from '../client/action.ts';
+import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
 import type { Option } from '../client/arguments.ts';
 import { Fault, UsageError } from '../client/faults.ts';
+import {
+  change,
+  changeOptions,
+  ofFirst,
+  type ResourceKind,
+  reads,
+  showing,
+} from '../client/frames.ts';
 import { idCell, listing, long, sentences } from '../client/listing.ts';
-import {
-  firstNamed,
-  optionalName,
-  projectName,
-  requestId,
-  resourceNames,
-} from '../client/names.ts';
+import { firstNamed, projectName, requestId, resourceNames } from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
-import {
-  displayedName,
-  json,
-  localTime,
-  messageJson,
-  NOT_OBSERVED,
-  printMessage,
-} from '../client/output.ts';
-import { pageOptions, printPage, requestedPage } from '../client/paging.ts';
+import { json, messageDocument, messageJson } from '../client/output.ts';
+import { pageOptions, requestedPage } from '../client/paging.ts';
+import { displayedName, localTime, NOT_OBSERVED } from '../client/texts.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
-import { change, type ResourceKind, showing } from '../identity/options.ts';
+import { ruleAndVmOf, ruleAndVmOptions, timeOptions, timesOf } from './filters.ts';
 import { explanationText, incidentTable, incidentText, subjectText } from './incident-texts.ts';
 import { type PeopleNames, peopleNames } from './people-names.ts';
 
 const { method } = AlertService;
 const positionals = [{ name: 'INCIDENT' }] as const;
 
-const incidentName = firstNamed('incidents');
-
 async function printIncident(context: ActionContext, incident: Incident): Promise<number> {
   const { json: isJson, print, screen } = context;
   const names = isJson ? new Map() : await actorNames(context, [incident]);
-  print(
-    isJson ? json(messageJson(IncidentSchema, incident)) : incidentText(incident, screen, names),
-  );
+  print(isJson ? messageDocument(IncidentSchema, incident) : incidentText(incident, screen, names));
   return EXIT_OK;
 }
 
@@ -73,14 +57,14 @@ function actorNames(context: ActionContext, incidents: readonly Incident[]): Pro
 
 const incidentKind: ResourceKind<Incident> = {
   positionals,
-  nameOf: incidentName,
+  nameOf: firstNamed('incidents'),
   show: printIncident,
 };
 
 const showAction = showing(
   incidentKind,
+  method.getIncident,
   'Show one incident and its timeline',
-  (api, request) => api.call(method.getIncident, request),
   'any',
 );
 
@@ -91,14 +75,12 @@ const explainAction: Action = {
   options: [projectOption],
   notes:
     'The window shows the samples that led to the decision. Stored history is re-evaluated for comparison.',
-  async run(context) {
-    const api = context.api('any');
-    const name = await incidentName(context, api);
-    const answer = await api.call(method.explainIncident, { name });
-    return printMessage(context, ExplainIncidentResponseSchema, answer, () =>
-      explanationText(answer),
-    );
-  },
+  run: reads({
+    caller: 'any',
+    method: method.explainIncident,
+    request: ofFirst('incidents'),
+    text: explanationText,
+  }),
 };
 
 const STATES = ['FIRING', 'RECOVERED', 'RETIRED'] as const;
@@ -110,8 +92,7 @@ const listAction: Action = {
   options: [
     projectOption,
     { name: 'state', takes: 'STATE', choices: STATES, help: 'Only this state' },
-    { name: 'rule', takes: 'NAME', help: 'Only this rule' },
-    { name: 'vm', takes: 'NAME', help: 'Only this VM' },
+    ...ruleAndVmOptions,
     { name: 'datacenter', takes: 'NAME', help: 'Only this data center and its VMs' },
     {
       name: 'severity',
@@ -121,32 +102,30 @@ const listAction: Action = {
       help: 'Only this severity',
     },
     { name: 'attention', help: 'Only firing incidents that are neither acknowledged nor snoozed' },
-    { name: 'since', takes: 'TIME', help: 'Fired at or after; 1h = an hour ago' },
-    { name: 'until', takes: 'TIME', help: 'Fired before' },
+    ...timeOptions('Fired at or after', 'Fired before'),
     ...pageOptions,
   ],
   notes: 'Missing data and evaluation errors never end an incident; the column "data" shows them.',
-  async run(context) {
-    const { input } = context;
-    const api = context.api('any');
-    const state = STATES.find((name) => name === input.text('state'));
-    const answer = await api.call(method.listIncidents, {
-      projectName: await projectName(context, api),
-      state: state === undefined ? Incident_State.STATE_UNSPECIFIED : Incident_State[state],
-      ruleName: await optionalName(context, api, 'alertRules', 'rule'),
-      vmName: await optionalName(context, api, 'vms', 'vm'),
-      startTimeUnix: BigInt(input.time('since') ?? 0),
-      endTimeUnix: BigInt(input.time('until') ?? 0),
-      severities: input.members('severity', AlertRuleSpec_Severity),
-      attention: input.isOn('attention'),
-      datacenter: input.text('datacenter') ?? '',
-      ...requestedPage(context),
-    });
-    const names = context.json ? new Map() : await actorNames(context, answer.incidents);
-    return printPage(context, ListIncidentsResponseSchema, answer, () =>
-      incidentTable(answer.incidents, context.screen, names),
-    );
-  },
+  run: reads({
+    caller: 'any',
+    method: method.listIncidents,
+    async request(context, api) {
+      const { input } = context;
+      const state = STATES.find((name) => name === input.text('state'));
+      return {
+        projectName: await projectName(context, api),
+        state: state === undefined ? Incident_State.STATE_UNSPECIFIED : Incident_State[state],
+        ...(await ruleAndVmOf(context, api)),
+        ...timesOf(context),
+        severities: input.members('severity', AlertRuleSpec_Severity),
+        attention: input.isOn('attention'),
+        datacenter: input.text('datacenter') ?? '',
+        ...requestedPage(context),
+      };
+    },
+    text: async ({ incidents }, context) =>
+      incidentTable(incidents, context.screen, await actorNames(context, incidents)),
+  }),
 };
 
 const noteOption: Option = {
@@ -218,10 +197,8 @@ const unsnoozeAction = change({
   ...incidentKind,
   name: 'unsnooze',
   summary: 'End the snooze of an incident now; one notification is sent',
-  send(api, request, context) {
-    reportRequest(context, `Ending the snooze of ${request.name}`, request.requestId);
-    return api.call(method.unsnoozeIncident, request);
-  },
+  act: 'Ending the snooze of',
+  method: method.unsnoozeIncident,
 });
 
 interface ActionOfPerson extends Omit<Action, 'run' | 'positionals'> {
@@ -253,7 +230,7 @@ function acting({
   return {
     ...rest,
     positionals: [{ name: 'INCIDENT', multiple: true }],
-    options: [...options, requestIdOption, projectOption],
+    ...changeOptions(...options),
     async run(context) {
       const api = context.api('person');
       const what = about(context);

@@ -1,6 +1,5 @@
 /** `svc maintenance`: periods without notifications. For signed-in people. */
 import {
-  ListMaintenanceWindowsResponseSchema,
   MaintenanceService,
   type MaintenanceWindow,
   MaintenanceWindow_State,
@@ -14,20 +13,14 @@ import {
   requestIdOption,
 } from '../client/action.ts';
 import { UsageError } from '../client/faults.ts';
+import { change, reads } from '../client/frames.ts';
 import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
-import { firstNamed, optionalName, projectName, requestId } from '../client/names.ts';
+import { firstNamed, projectName, requestId } from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
-import {
-  displayedName,
-  enumText,
-  facts,
-  fullName,
-  localTime,
-  printMessage,
-  shortName,
-} from '../client/output.ts';
-import { pageOptions, printPage, requestedPage } from '../client/paging.ts';
-import { change } from '../identity/options.ts';
+import { facts, printMessage } from '../client/output.ts';
+import { pageOptions, requestedPage } from '../client/paging.ts';
+import { displayedName, enumText, fullName, localTime, shortName } from '../client/texts.ts';
+import { ruleAndVmOf, ruleAndVmOptions } from './filters.ts';
 
 const { method } = MaintenanceService;
 
@@ -36,8 +29,7 @@ const planAction: Action = {
   summary: 'Plan a period without notifications',
   options: [
     projectOption,
-    { name: 'rule', takes: 'NAME', help: 'Only this rule' },
-    { name: 'vm', takes: 'NAME', help: 'Only this VM' },
+    ...ruleAndVmOptions,
     { name: 'all', help: 'Everything in the project' },
     { name: 'from', takes: 'TIME', help: 'Start, such as 22:00; default: now' },
     { name: 'until', takes: 'TIME', help: 'End, at most 30 days after the start' },
@@ -63,8 +55,7 @@ Evaluation goes on and incidents are recorded. At the end, what still fires is a
     const request = {
       projectName: await projectName(context, api),
       requestId: requestId(context),
-      ruleName: await optionalName(context, api, 'alertRules', 'rule'),
-      vmName: await optionalName(context, api, 'vms', 'vm'),
+      ...(await ruleAndVmOf(context, api)),
       fromUnix: BigInt(fromUnix),
       untilUnix: BigInt(untilUnix),
       note: input.text('note') ?? '',
@@ -91,18 +82,19 @@ const listAction: Action = {
   name: 'list',
   summary: 'List current and planned maintenance windows',
   options: [projectOption, { name: 'over', help: 'Include past windows' }, ...pageOptions],
-  async run(context) {
-    const api = context.api('person');
-    const answer = await api.call(method.listMaintenanceWindows, {
+  run: reads({
+    caller: 'person',
+    method: method.listMaintenanceWindows,
+    request: async (context, api) => ({
       projectName: await projectName(context, api),
       includeOver: context.input.isOn('over'),
       ...requestedPage(context),
-    });
-    return printPage(context, ListMaintenanceWindowsResponseSchema, answer, () =>
+    }),
+    text: ({ windows }, { screen }) =>
       listing(
-        context.screen,
+        screen,
         [long('note'), 'state', long('covers'), 'from', 'until', minor('by'), minor('window')],
-        answer.windows.map((window) => [
+        windows.map((window) => [
           window.note,
           stateCell(enumText(MaintenanceWindow_State, window.state)),
           coverText(window),
@@ -113,8 +105,7 @@ const listAction: Action = {
         ]),
         'No maintenance is planned',
       ),
-    );
-  },
+  }),
 };
 
 const endAction = change({
@@ -122,10 +113,8 @@ const endAction = change({
   summary: 'End a maintenance window now, or cancel one that has not started',
   positionals: [{ name: 'WINDOW' }] as const,
   nameOf: firstNamed('maintenanceWindows'),
-  send(api, request, context) {
-    reportRequest(context, `Ending ${request.name}`, request.requestId);
-    return api.call(method.endMaintenanceWindow, request);
-  },
+  act: 'Ending',
+  method: method.endMaintenanceWindow,
   show: printWindow,
 });
 

@@ -9,24 +9,15 @@ import {
   Telemetry_State,
   type VMMonitoring,
   VMMonitoring_State,
-  VMMonitoringSchema,
 } from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import { askPlainly, type PlainAnswer, SERVICE_AWAY } from '../client/api.ts';
 import { EXIT_DENIED, EXIT_UNCERTAIN, Fault, UsageError } from '../client/faults.ts';
+import { ofFirst, reads } from '../client/frames.ts';
 import { listing, long, minor, moment, relativeTime, right, stateCell } from '../client/listing.ts';
-import { givenProject, projectName, resourceName } from '../client/names.ts';
-import {
-  enumText,
-  facts,
-  json,
-  localTime,
-  messageJson,
-  NOT_OBSERVED,
-  printMessage,
-  shortName,
-  table,
-} from '../client/output.ts';
+import { givenProject, projectName } from '../client/names.ts';
+import { facts, json, messageDocument, table } from '../client/output.ts';
+import { enumText, localTime, NOT_OBSERVED, shortName } from '../client/texts.ts';
 import { EXIT_FAULT, EXIT_OK, type Screen } from '../command.ts';
 import { queryAction, rangeOf, rangeOptions } from './query.ts';
 
@@ -78,8 +69,8 @@ const vmsAction: Action = {
       nextPageToken = request.pageToken = answer.nextPageToken;
     } while (pageSize === undefined && nextPageToken !== '');
     if (context.json) {
-      const answer = create(ListVMMonitoringResponseSchema, { vms, nextPageToken, totalSize });
-      print(json(messageJson(ListVMMonitoringResponseSchema, answer)));
+      const answer = { vms, nextPageToken, totalSize };
+      print(messageDocument(ListVMMonitoringResponseSchema, answer));
       return EXIT_OK;
     }
     print(vmTable(vms, input.isOn('inventory-only'), context.screen));
@@ -146,15 +137,12 @@ const showAction: Action = {
   summary: 'Show one VM: telemetry, latest readings, and expanded monitoring',
   positionals: [{ name: 'VM' }],
   options: [projectOption],
-  async run(context) {
-    const api = context.api('any');
-    const given = context.input.positional(0);
-    const name = await resourceName(context, api, { collection: 'vms', given });
-    const vm = await api.call(MonitoringService.method.getVMMonitoring, { name });
-    return printMessage(context, VMMonitoringSchema, vm, () => {
-      return vmText(vm, context.ports.clock.now());
-    });
-  },
+  run: reads({
+    caller: 'any',
+    method: MonitoringService.method.getVMMonitoring,
+    request: ofFirst('vms'),
+    text: (vm, { ports }) => vmText(vm, ports.clock.now()),
+  }),
 };
 
 function vmText(vm: VMMonitoring, nowMs: number): string {

@@ -1,17 +1,13 @@
 /** `svc notices`: problems of alerting itself, and changes of access. Read-only. */
 
 import { displayedText } from '../../delivery/api/notice-text.ts';
-import {
-  AlertService,
-  ListNoticesResponseSchema,
-  type Notice,
-  Notice_Kind,
-} from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import { AlertService, type Notice, Notice_Kind } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import { projectOption, single } from '../client/action.ts';
+import { reads } from '../client/frames.ts';
 import { type Cell, listing, moment, sentences, stateCell } from '../client/listing.ts';
 import { projectName } from '../client/names.ts';
-import { enumText, NOT_OBSERVED } from '../client/output.ts';
-import { pageOptions, printPage, requestedPage } from '../client/paging.ts';
+import { pageOptions, requestedPage } from '../client/paging.ts';
+import { enumText, NOT_OBSERVED } from '../client/texts.ts';
 
 export const noticesCommand = single({
   name: 'notices',
@@ -19,21 +15,18 @@ export const noticesCommand = single({
   options: [projectOption, ...pageOptions],
   notes: `Newest first. If the cause has ended, the notice says when. Changes of access are visible to
 signed-in owners and to the member whose key is affected.`,
-  async run(context) {
-    const api = context.api('any');
-    const answer = await api.call(AlertService.method.listNotices, {
+  run: reads({
+    caller: 'any',
+    method: AlertService.method.listNotices,
+    request: async (context, api) => ({
       projectName: await projectName(context, api),
       ...requestedPage(context),
-    });
-    return printPage(context, ListNoticesResponseSchema, answer, () =>
-      listing(
-        context.screen,
-        ['raised', 'ended', 'kind', sentences('notice')],
-        answer.notices.map(rowOf),
-        'No notices',
-      ),
-    );
-  },
+    }),
+    text({ notices }, { screen }) {
+      const columns = ['raised', 'ended', 'kind', sentences('notice')];
+      return listing(screen, columns, notices.map(rowOf), 'No notices');
+    },
+  }),
 });
 
 function rowOf({ kind, raisedUnix, endedUnix, text }: Notice): Cell[] {

@@ -3,23 +3,23 @@ import {
   AlertService,
   type ProjectOverview,
   ProjectOverview_Datacenter_State,
-  ProjectOverviewSchema,
 } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import { projectOption, single } from '../client/action.ts';
-import { projectName } from '../client/names.ts';
-import { enumText, facts, localTime, printMessage, table } from '../client/output.ts';
+import { ofProject, reads } from '../client/frames.ts';
+import { facts, table } from '../client/output.ts';
+import { enumText, localTime } from '../client/texts.ts';
 
 export const overviewCommand = single({
   name: 'overview',
   summary: 'Show a project in counts: VMs, telemetry, incidents, rules, deliveries, data centers',
   options: [projectOption],
   notes: 'Finished deliveries are those of the last 24 hours. For limits, see svc limits.',
-  async run(context) {
-    const api = context.api('any');
-    const request = { projectName: await projectName(context, api) };
-    const overview = await api.call(AlertService.method.getProjectOverview, request);
-    return printMessage(context, ProjectOverviewSchema, overview, () => overviewText(overview));
-  },
+  run: reads({
+    caller: 'any',
+    method: AlertService.method.getProjectOverview,
+    request: ofProject,
+    text: overviewText,
+  }),
 });
 
 function overviewText(overview: ProjectOverview): string {

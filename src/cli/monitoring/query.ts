@@ -8,15 +8,15 @@ import {
   type Quality,
   Quality_State,
   type QueryVMMonitoringResponse,
-  QueryVMMonitoringResponseSchema,
   type Series,
   SeriesSchema,
 } from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { type Action, type ActionContext, projectOption } from '../client/action.ts';
 import type { Option } from '../client/arguments.ts';
 import { UsageError } from '../client/faults.ts';
-import { resourceName } from '../client/names.ts';
-import { enumText, facts, localTime, NOT_OBSERVED, printMessage, table } from '../client/output.ts';
+import { ofFirst, reads } from '../client/frames.ts';
+import { facts, table } from '../client/output.ts';
+import { enumText, localTime, NOT_OBSERVED } from '../client/texts.ts';
 
 const RANGE_SECONDS_DEFAULT = 3_600;
 /** Round steps; the first that yields a screenful of rows is used. */
@@ -54,6 +54,8 @@ export function rangeOf({ input, ports }: ActionContext): Range {
   return { startUnix, endUnix, stepSeconds: input.seconds('step') ?? fitting ?? 86_400 };
 }
 
+const vmOf = ofFirst('vms');
+
 export const queryAction: Action = {
   name: 'query',
   summary: 'Show the history of a VM',
@@ -70,27 +72,24 @@ export const queryAction: Action = {
     projectOption,
   ],
   notes: `"${NOT_OBSERVED}" means a step without an observation; it is not zero. Times are the ends of steps.`,
-  async run(context) {
-    const { input } = context;
-    const api = context.api('any');
-    const { startUnix, endUnix, stepSeconds } = rangeOf(context);
-    const metrics = input.list('metric');
-    const given = input.positional(0);
-    const answer = await api.call(MonitoringService.method.queryVMMonitoring, {
-      name: await resourceName(context, api, { collection: 'vms', given }),
-      metricIds: metrics.length > 0 ? [...metrics] : ['cpu_utilization_pct', 'memory_used_bytes'],
-      startTimeUnix: BigInt(startUnix),
-      endTimeUnix: BigInt(endUnix),
-      stepSeconds,
-      withExtremes: input.isOn('extremes'),
-    });
-    return printMessage(
-      context,
-      QueryVMMonitoringResponseSchema,
-      answer,
-      () => `${qualityText(answer)}\n${seriesTable(answer)}`,
-    );
-  },
+  run: reads({
+    caller: 'any',
+    method: MonitoringService.method.queryVMMonitoring,
+    async request(context, api) {
+      const { input } = context;
+      const { startUnix, endUnix, stepSeconds } = rangeOf(context);
+      const metrics = input.list('metric');
+      return {
+        ...(await vmOf(context, api)),
+        metricIds: metrics.length > 0 ? [...metrics] : ['cpu_utilization_pct', 'memory_used_bytes'],
+        startTimeUnix: BigInt(startUnix),
+        endTimeUnix: BigInt(endUnix),
+        stepSeconds,
+        withExtremes: input.isOn('extremes'),
+      };
+    },
+    text: (answer) => `${qualityText(answer)}\n${seriesTable(answer)}`,
+  }),
 };
 
 function qualityText({

@@ -14,8 +14,9 @@ import { openAccess, programOrigin } from '../client/access.ts';
 import { type ActionContext, single } from '../client/action.ts';
 import { asApiFault, askPlainly, SERVICE_AWAY } from '../client/api.ts';
 import { EXIT_DENIED, Fault, printable, UsageError } from '../client/faults.ts';
-import { json, localTime } from '../client/output.ts';
+import { json } from '../client/output.ts';
 import { type StoredSession, sessionPath, writeSession } from '../client/session-file.ts';
+import { localTime } from '../client/texts.ts';
 import { EXIT_OK } from '../command.ts';
 
 /** Maximum wait for the browser, ms. */

@@ -1,22 +1,18 @@
 /** `svc info`: the service at the endpoint, and its features. Read-only. */
-import {
-  ProjectService,
-  type ServiceInfo,
-  ServiceInfoSchema,
-} from '../../gen/svc/project/v1/project_pb.ts';
+import { ProjectService, type ServiceInfo } from '../../gen/svc/project/v1/project_pb.ts';
 import { single } from '../client/action.ts';
-import { facts, printMessage } from '../client/output.ts';
+import { reads } from '../client/frames.ts';
+import { facts } from '../client/output.ts';
 
 export const infoCommand = single({
   name: 'info',
   summary: 'Show the service: version, sampling interval, mail, CI issuers',
-  async run(context) {
-    const api = context.api('person');
-    const info = await api.call(ProjectService.method.getServiceInfo, {});
-    return printMessage(context, ServiceInfoSchema, info, () =>
-      infoText(api.access.endpoint, info),
-    );
-  },
+  run: reads({
+    caller: 'person',
+    method: ProjectService.method.getServiceInfo,
+    request: async () => ({}),
+    text: (info, context) => infoText(context.access('person').endpoint, info),
+  }),
 });
 
 function infoText(endpoint: string, info: ServiceInfo): string {

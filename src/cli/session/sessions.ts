@@ -1,6 +1,5 @@
 /** `svc sessions`, `svc whoami` and `svc logout`: listing and ending the sessions of a person. */
 import {
-  ListSessionsResponseSchema,
   PersonSchema,
   ProjectService,
   Role,
@@ -16,18 +15,12 @@ import {
 } from '../client/action.ts';
 import { type Api, asApiFault, askPlainly } from '../client/api.ts';
 import { Fault, refusalOf, UsageError } from '../client/faults.ts';
+import { reads } from '../client/frames.ts';
 import { listing, long, minor, moment } from '../client/listing.ts';
 import { requestId } from '../client/names.ts';
-import {
-  enumText,
-  facts,
-  json,
-  localTime,
-  messageJson,
-  printMessage,
-  shortName,
-} from '../client/output.ts';
+import { facts, json, messageJson } from '../client/output.ts';
 import { removeSession, sessionPath } from '../client/session-file.ts';
+import { enumText, localTime, shortName } from '../client/texts.ts';
 import { EXIT_OK, type Screen } from '../command.ts';
 import { addressText } from '../identity/options.ts';
 
@@ -36,12 +29,12 @@ const { method } = ProjectService;
 const listAction: Action = {
   name: 'list',
   summary: 'List your sessions',
-  async run(context) {
-    const answer = await context.api('person').call(method.listSessions, {});
-    return printMessage(context, ListSessionsResponseSchema, answer, () =>
-      sessionTable(answer.sessions, context.screen),
-    );
-  },
+  run: reads({
+    caller: 'person',
+    method: method.listSessions,
+    request: async () => ({}),
+    text: ({ sessions }, { screen }) => sessionTable(sessions, screen),
+  }),
 };
 
 function sessionTable(sessions: readonly Session[], screen: Screen | undefined): string {

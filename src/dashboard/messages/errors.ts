@@ -87,9 +87,17 @@ export const explanations: Readonly<Record<string, Explanation>> = localized({
     what: 'Your membership or permission was removed',
     next: 'Ask a project owner to restore it.',
   },
+  NETWORK_NOT_ALLOWED: {
+    what: 'The key is bound to other networks',
+    next: 'Create a key for the network of this client.',
+  },
   HUMAN_OPERATION: {
     what: 'Only a signed-in user can do this',
     next: 'Sign in and open this page at the address of the service.',
+  },
+  SIGN_IN_TOO_OLD: {
+    what: 'This needs a recent sign-in',
+    next: 'Sign in again in a new tab. Then come back and press the button again.',
   },
   INSECURE_TRANSPORT: {
     what: 'The request was sent over plain HTTP',

@@ -20,6 +20,8 @@ export interface AuthRoutesDeps extends Origins {
   readonly provider: IdentityProvider | undefined;
   readonly loginStates: LoginStates;
   readonly accountLinks: AccountLinks;
+  /** Maximum age of a recent sign-in, ms; 0 = any. */
+  readonly recentMs: number;
   /** undefined if no mail server is configured. */
   readonly mail: MailQueue | undefined;
   readonly rotateCookie: RotateCookie;

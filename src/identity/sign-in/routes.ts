@@ -8,11 +8,13 @@
  *     svc login -> GET cli -> POST cli -> 127.0.0.1:<port> -> POST link (JSON) -> session
  */
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { parseEmailAddress } from '../../../actors/platform/email-address.ts';
 import { ulid } from '../../../streams/platform/random.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { AddressLimits } from '../../platform/http/anonymous-limits.ts';
 import type { Origins } from '../../platform/http/service-address.ts';
-import { parseAddress, signInLetter } from '../../platform/mail/letters.ts';
+import { signInLetter } from '../../platform/mail/letters.ts';
+import { mailProblem } from '../../platform/mail/mail-problem.ts';
 import type { MailQueue } from '../../platform/mail/mail-queue.ts';
 import { isLoopbackHost } from '../../platform/settings/setting-kinds.ts';
 import {
@@ -25,18 +27,28 @@ import {
 } from './answers.ts';
 import type { AuthRoutesDeps, AuthScope } from './auth-scope.ts';
 import { redirectToPageHost } from './page-host.ts';
-import { type CliRequest, cliPage, linkPage, signedInPage, signInPage } from './pages.ts';
+import {
+  type CliRequest,
+  cliPage,
+  linkPage,
+  signedInAgainPage,
+  signedInPage,
+  signInPage,
+} from './pages.ts';
 import { addProviderRoutes } from './provider-routes.ts';
 import {
   fieldsOf,
+  isSet,
   locationOf,
   readSmallBodies,
+  signInAgainPath,
   textField,
   validateReturnPath,
   withReturn,
 } from './request-fields.ts';
 import { assertSameSite } from './same-site.ts';
 import { cookieName, keepsCookies } from './session-cookie.ts';
+import { addSignOutRoutes } from './sign-out-routes.ts';
 import { agentOf, createVisitors } from './visitor.ts';
 
 export async function addAuthRoutes(app: FastifyInstance, deps: AuthRoutesDeps): Promise<void> {
@@ -48,6 +60,7 @@ export async function addAuthRoutes(app: FastifyInstance, deps: AuthRoutesDeps):
       readSmallBodies(scope);
       sendErrors(scope, deps.log, shared.recordRefused);
       addSessionRoutes(scope, shared);
+      addSignOutRoutes(scope, shared);
       addProviderRoutes(scope, shared);
       addLinkRoutes(scope, shared);
       addCliRoutes(scope, shared);
@@ -93,38 +106,39 @@ function refuseOtherSites(scope: FastifyInstance, origins: Origins): void {
   });
 }
 
-/** Routes of the sign-in page, the signed-in page and the sign-out. */
+/** Routes of the sign-in page and of the signed-in page. */
 function addSessionRoutes(scope: FastifyInstance, shared: AuthScope): void {
-  const { visitors, provider, mail, pageOrigin } = shared;
+  const { visitors, provider, mail, pageOrigin, people } = shared;
   const get = { method: 'GET', exposeHeadRoute: false } as const;
-  scope.route<{ Querystring: { return?: unknown } }>({
+  scope.route<{ Querystring: { return?: unknown; again?: unknown } }>({
     ...get,
     url: '/sign-in',
     async handler(request, reply) {
       const returnPath = validateReturnPath(request.query.return);
-      if (await visitors.sessionOf(request, reply)) {
+      const session = await visitors.sessionOf(request, reply);
+      const isAgain = isSet(request.query.again);
+      if (session && (session.isRecent || !isAgain)) {
         return reply.redirect(locationOf(pageOrigin(request.headers.host), returnPath), 303);
       }
       const providerLabel = provider?.label;
       const hasEmail = mail !== undefined;
-      return sendPage(reply, 200, signInPage({ providerLabel, hasEmail, returnPath }));
+      const signedIn = session && people.nameOf(session.person);
+      const offers = { providerLabel, hasEmail, isAgain };
+      return sendPage(reply, 200, signInPage({ ...offers, returnPath, signedIn }));
     },
   });
-  scope.route({
+  scope.route<{ Querystring: { again?: unknown } }>({
     ...get,
     url: '/signed-in',
     async handler(request, reply) {
-      if (await visitors.sessionOf(request, reply))
-        return sendPage(reply, 200, signedInPage(provider?.label));
+      const session = await visitors.sessionOf(request, reply);
+      if (session) {
+        const person = people.nameOf(session.person);
+        if (isSet(request.query.again)) return sendPage(reply, 200, signedInAgainPage(person));
+        return sendPage(reply, 200, signedInPage({ person, providerLabel: provider?.label }));
+      }
       return reply.redirect(locationOf(pageOrigin(request.headers.host), '/auth/sign-in'), 303);
     },
-  });
-  scope.post('/logout', async (request, reply) => {
-    const { everywhere } = fieldsOf(request, ['everywhere']);
-    const sessionsEnded = await visitors.end(request, reply, everywhere === true);
-    if (asksForJson(request)) return reply.send({ sessionsEnded });
-    const sentence = 'This browser is signed out';
-    return sendSentence(reply, 200, { title: 'Signed out', sentence, offersSignIn: true });
   });
 }
 
@@ -162,11 +176,14 @@ function addLinkRoutes(scope: FastifyInstance, shared: AuthScope): void {
     const token = tokenIn(textField(fields, 'token'));
     const { verifier } = fields;
     const presenter = visitors.personOf(request);
+    if (presenter !== undefined && (await people.acceptInvitation({ token, person: presenter }))) {
+      if (asksForJson(request)) return reply.send({});
+      return reply.redirect(locationOf(origin(), returnPath), 303);
+    }
     const started = await people.signInByLink({
       token,
       agent: agentOf(request),
       ...(typeof verifier === 'string' && { verifier }),
-      ...(presenter !== undefined && { person: presenter }),
     });
     await visitors.begin(request, reply, started);
     shared.recordSignedIn('link');
@@ -196,7 +213,7 @@ function addEmailRoute(scope: FastifyInstance, shared: AuthScope): void {
     }
     const fields = fieldsOf(request, ['email', 'return']);
     const returnPath = validateReturnPath(fields.return);
-    const email = parseAddress(textField(fields, 'email'));
+    const email = parseEmailAddress(textField(fields, 'email'));
     if (email === undefined) recordRefused('no_address');
     else if (toOne.takeFrom(email) > 0) recordRefused('mails_to_one');
     else sendLink(mail, { email, returnPath }, shared);
@@ -213,11 +230,21 @@ function sendLink(
   shared: AuthScope,
 ): void {
   const { people, origin, clock, random } = shared;
+  let worksUntilMs = Number.POSITIVE_INFINITY;
+  let person = '';
   mail.add({
     kind: 'sign-in',
+    worksUntilMs: () => worksUntilMs,
+    async onOutcome(outcome) {
+      // A person requests another link; a stop is no problem of the address.
+      if (person === '' || outcome.kind === 'dropped') return;
+      await people.recordMailProblem(person, mailProblem(outcome));
+    },
     async make() {
       const link = await people.linkByEmail(to);
       if (!link) return undefined;
+      worksUntilMs = link.expiresMs;
+      person = link.person;
       const nowMs = clock.now();
       const page = withReturn('/auth/link', returnPath);
       const { token, expiresMs } = link;
@@ -245,18 +272,14 @@ function addCliRoutes(scope: FastifyInstance, shared: AuthScope): void {
     exposeHeadRoute: false,
     async handler(request, reply) {
       const requested = validateCliRequest(request.query as Readonly<Record<string, unknown>>);
-      if (await visitors.sessionOf(request, reply))
-        return sendPage(
-          reply,
-          200,
-          cliPage({ ...requested, target: cliOrigin(origin(), requested.port) }),
-        );
+      const session = await visitors.sessionOf(request, reply);
+      if (session?.isRecent) {
+        const target = cliOrigin(origin(), requested.port);
+        return sendPage(reply, 200, cliPage({ ...requested, target }));
+      }
       const here = `/auth/cli?${new URLSearchParams({ ...requested, port: String(requested.port) })}`;
-      const query = new URLSearchParams({ return: here });
-      return reply.redirect(
-        locationOf(pageOrigin(request.headers.host), `/auth/sign-in?${query}`),
-        303,
-      );
+      const page = pageOrigin(request.headers.host);
+      return reply.redirect(locationOf(page, signInAgainPath(here)), 303);
     },
   });
   scope.post('/cli', { onRequest: limited(CLI_LINKS) }, async (request, reply) => {

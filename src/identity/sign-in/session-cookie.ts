@@ -13,8 +13,8 @@ import type { Log } from '../../platform/log.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { isLoopbackHost } from '../../platform/settings/setting-kinds.ts';
 
-/** A session, or the minutes of a sign-in at the provider. */
-type CookiePurpose = 'session' | 'login';
+/** A session, or the minutes of a sign-in or a sign-out at the provider. */
+type CookiePurpose = 'session' | 'login' | 'logout';
 
 /** Name of a cookie for the service's origin, such as `__Host-svc_session`. */
 export function cookieName(origin: string, purpose: CookiePurpose): string {

@@ -6,6 +6,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { People } from '../../../actors/identity/people.ts';
 import type { LiveSession, StartedSession } from '../../../actors/identity/sessions.ts';
+import type { SignInMethod } from '../../../machines/identity/session.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Origins } from '../../platform/http/service-address.ts';
@@ -42,8 +43,15 @@ export interface Visitors {
    * and ends the session that the browser had.
    */
   begin(request: FastifyRequest, reply: FastifyReply, started: StartedSession): Promise<void>;
-  /** Ends the session, or all sessions of the person. Returns the number of ended sessions. */
-  end(request: FastifyRequest, reply: FastifyReply, everywhere: boolean): Promise<number>;
+  /** Ends the session, or all sessions of the person. */
+  end(request: FastifyRequest, reply: FastifyReply, everywhere: boolean): Promise<EndedVisit>;
+}
+
+/** Result of a sign-out. */
+interface EndedVisit {
+  readonly sessionsEnded: number;
+  /** How the browser's session began; undefined if it had none. */
+  readonly method: SignInMethod | undefined;
 }
 
 export function createVisitors(deps: VisitorsDeps): Visitors {
@@ -93,10 +101,14 @@ export function createVisitors(deps: VisitorsDeps): Visitors {
     async end(request, reply, everywhere) {
       const session = sessionIn(request);
       reply.header('set-cookie', clearCookie(origin(), cookieName(origin(), 'session')));
-      if (!session) return 0;
-      if (everywhere) return people.endAllSessions(session.person, 'SIGNED_OUT_EVERYWHERE');
+      if (!session) return { sessionsEnded: 0, method: undefined };
+      const { person, method } = session;
+      if (everywhere) {
+        const sessionsEnded = await people.endAllSessions(person, 'SIGNED_OUT_EVERYWHERE');
+        return { sessionsEnded, method };
+      }
       await people.endSession(session.session, 'SIGNED_OUT');
-      return 1;
+      return { sessionsEnded: 1, method };
     },
   };
 }

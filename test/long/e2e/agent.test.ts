@@ -12,6 +12,7 @@ import t, { type Test } from 'tap';
 import { delayToTick, phaseOf } from '../../../actors/telemetry/collectors/loop.ts';
 import { reservePort } from '../../support/places.ts';
 import { dataFolder, type Program, startProgram, until } from '../../support/program.ts';
+import { cpuSpec } from '../../support/rule-spec.ts';
 
 const program = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
 const recordings = fileURLToPath(
@@ -174,14 +175,7 @@ t.test(
       'filesystem_used_pct',
     ];
     const range = { startTimeUnix: String(now - 600), endTimeUnix: String(now), stepSeconds: 30 };
-    const spec = {
-      displayName: 'CPU',
-      metricId: 'cpu_utilization_pct',
-      operator: 'GREATER_THAN',
-      threshold: 90,
-      severity: 'WARNING',
-      allVms: true,
-    };
+    const spec = cpuSpec();
     const reads: [string, object][] = [
       [
         'monitoring.v1.MonitoringService/QueryVMMonitoring',

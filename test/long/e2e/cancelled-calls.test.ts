@@ -5,6 +5,7 @@
 import { request } from 'node:http';
 import t from 'tap';
 import { dataFolder, type Program, startProgram } from '../../support/program.ts';
+import { cpuSpec } from '../../support/rule-spec.ts';
 
 const VMS = 30;
 const ROUNDS = 20;
@@ -23,14 +24,7 @@ const rpc = (service: string, method: string, body: unknown): Call => {
 function callsOf({ demo }: Program, nowMs: number): readonly Call[] {
   const { projectName, collectorKey } = demo;
   const to = Math.floor(nowMs / 1000);
-  const spec = {
-    displayName: 'CPU',
-    metricId: 'cpu_utilization_pct',
-    operator: 'GREATER_THAN',
-    threshold: 90,
-    severity: 'WARNING',
-    allVms: true,
-  };
+  const spec = cpuSpec();
   const vmNames = Array.from({ length: 20 }, (_, i) => `${projectName}/vms/vm-${i}`);
   const history = { projectName, historySeconds: 3600, spec };
   const range = { startTimeUnix: String(to - 3600), endTimeUnix: String(to), stepSeconds: 60 };

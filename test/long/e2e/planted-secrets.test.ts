@@ -14,6 +14,7 @@ import { causesAreNamed, eventsOfNoProject } from '../../support/named-causes.ts
 import { type OidcStandIn, startOidcStandIn } from '../../support/oidc-stand-in.ts';
 import { dataFolder, type Program, runToEnd, startProgram, until } from '../../support/program.ts';
 import { startReceiver } from '../../support/receiver.ts';
+import { cpuSpec } from '../../support/rule-spec.ts';
 import { filesBelow, formsOf, secretsIn } from '../../support/secret-search.ts';
 
 const PROJECT = 'projects/demo';
@@ -354,15 +355,7 @@ async function useWebhook(caller: Caller, planted: Planted): Promise<void> {
     projectName: PROJECT,
     id: randomUUID(),
     expectedVersion: '0',
-    spec: {
-      displayName: 'CPU',
-      metricId: 'cpu_utilization_pct',
-      operator: 'GREATER_THAN',
-      threshold: 50,
-      severity: 'WARNING',
-      allVms: true,
-      destinationNames: [created.destination.name],
-    },
+    spec: cpuSpec({ threshold: 50, destinationNames: [created.destination.name] }),
   });
   await write(99, nowMs);
   const message = await until('the webhook is called', () => receiver.received[0]);

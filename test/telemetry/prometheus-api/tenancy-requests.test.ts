@@ -9,6 +9,7 @@ import { START_MS } from '../../support/host-in-memory.ts';
 import { formBody, rawRequest } from '../../support/promql-routes.ts';
 import { rowsOf, startPromqlServer } from '../../support/promql-server.ts';
 import { instant, M, NOW, type Requested, startTenants } from '../../support/promql-tenants.ts';
+import { cpuSpec } from '../../support/rule-spec.ts';
 
 const tenants = await startTenants(t);
 
@@ -283,14 +284,7 @@ t.test('TEN-18: rules are evaluated and incidents notified within their project'
   await world.writeTo('demo', rowsOf('vm-1', { count: 3, values: free(10) }));
   await world.writeTo('other', rowsOf('vm-1', { count: 3, values: free(10) }));
   const key = await world.issue('other', ['monitoring.read', 'monitoring.write']);
-  const spec = {
-    displayName: 'CPU',
-    metricId: 'cpu_utilization_pct',
-    operator: 'GREATER_THAN',
-    threshold: 50,
-    severity: 'WARNING',
-    allVms: true,
-  };
+  const spec = cpuSpec({ threshold: 50 });
   const save = (project: string, more: object = {}) => ({
     projectName: `projects/${project}`,
     id: randomUUID(),
