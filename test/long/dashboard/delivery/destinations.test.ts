@@ -8,7 +8,7 @@ import type { Page } from 'playwright-core';
 import t from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { startBadEndpoints } from '../../../support/bad-endpoints.ts';
-import { callFrom, startChromium } from '../../../support/chromium.ts';
+import { callFrom, sendOn, startChromium } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { bodyOf, startMailServer } from '../../../support/mail-server.ts';
 import {
@@ -165,7 +165,7 @@ t.test('destinations', needs('chromium'), async (t) => {
       await begin('Webhook', 'Lost');
       await main.getByLabel('URL').fill(receiver.url);
       await page.route(`**${ALERTS}/CreateDestination`, async (route) => {
-        await route.fetch();
+        await sendOn(route);
         await route.abort();
       });
       await press('Create');
