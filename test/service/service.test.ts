@@ -180,7 +180,7 @@ t.test('a failed start names the remedy and leaves the folder as it was', async 
   writeFileSync(control, randomBytes(4096));
   t.match(
     await refusalOf(t, { folder }),
-    /^SVC_DATA .*control\.db cannot be used: it is damaged; restore the data folder from a copy/,
+    /^SVC_DATA .* is damaged \(control\.db: file is not a database\).* restore a backup/,
   );
   writeFileSync(control, kept);
 

@@ -1,5 +1,6 @@
 /** Queries on a virtual clock: their time limits, and the reports of their failures. */
 import t from 'tap';
+import { DamagedRow } from '../../sqlite/platform/row-checksum.ts';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
 import { withQueryDeadline } from '../../src/telemetry/query/threads/query-threads.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
@@ -112,7 +113,7 @@ t.test('ERR-01: a query over the concurrency limit gets a 429 with a retry time'
 
 t.test('failing storage is a 503 with a retry time, and is logged', async (t) => {
   const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
-  for (const error of [new HistoryError('DAMAGED', 'Chunk 7: checksum'), full]) {
+  for (const error of [new HistoryError('UNAVAILABLE', 'Chunk 7: checksum'), full]) {
     const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(error)));
     await world.write([{ observedUnixMs: START_MS }]);
     const answer = await world.call('QueryVMMonitoring', query);
@@ -123,6 +124,21 @@ t.test('failing storage is a 503 with a retry time, and is logged', async (t) =>
       /Chunk 7|disk is full/,
       'internal details stay internal',
     );
+    t.match(world.lines.join(), error.message);
+  }
+});
+
+t.test('damaged data is a 500 that names the way, and only the log names the place', async (t) => {
+  for (const error of [
+    new HistoryError('DAMAGED', 'Chunk 7: checksum'),
+    new DamagedRow({ file: 'control.db', table: 'instances', row: 'demo vm vm-1' }),
+  ]) {
+    const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(error)));
+    await world.write([{ observedUnixMs: START_MS }]);
+    const answer = await world.call('QueryVMMonitoring', query);
+    t.match(answer, { status: 500, reason: 'INTERNAL' });
+    t.match(JSON.stringify(answer.body), /data that this request needs is damaged/);
+    t.notMatch(JSON.stringify(answer.body), /Chunk 7|control.db/);
     t.match(world.lines.join(), error.message);
   }
 });

@@ -65,7 +65,7 @@ t.test('DUR-27: faults of three members lose nothing acknowledged', needs(nats),
 });
 
 t.test(
-  'DUR-29: while the disk of the owner is full, another member acts',
+  'DUR-30: while the disk of the owner is full, another member acts',
   needs(nats, 'tmpfs mounts'),
   async (t) => {
     const scenario = await startScenario(t, { vms: 12, everyMs: 500, diskMib: 200 });

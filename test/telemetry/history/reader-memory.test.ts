@@ -10,6 +10,7 @@ import t from 'tap';
 import { openDatabase } from '../../../sqlite/platform/database.ts';
 import { bootNumber } from '../../../sqlite/telemetry/history/columns/chunk-columns.ts';
 import { ColumnView } from '../../../sqlite/telemetry/history/columns/column-view.ts';
+import { historyMigrations } from '../../../sqlite/telemetry/history/history-file.ts';
 import { SeriesNames } from '../../../sqlite/telemetry/history/series-names.ts';
 import { WeakValues } from '../../../sqlite/telemetry/history/weak-values.ts';
 import { DAY } from '../../support/history-from-log.ts';
@@ -92,9 +93,9 @@ t.test('an unused value is freed, and a used one stays the same object', (t) => 
 });
 
 t.test('names of series are cached within a bound, and are right beyond it', (t) => {
-  const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations: [] });
-  database.exec('CREATE TABLE series (id INTEGER PRIMARY KEY, key TEXT)');
-  const add = database.prepare('INSERT INTO series VALUES (?, ?)');
+  const migrations = historyMigrations;
+  const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations });
+  const add = database.prepare('INSERT INTO series (id, key) VALUES (?, ?)');
   for (let id = 1; id <= 500; id++) add.run(id, `series ${id} ${'x'.repeat(id % 40)}`);
   const names = new SeriesNames(database, 1_000);
   for (let round = 0; round < 3; round++) {
