@@ -24,7 +24,7 @@ const OTHER_PORT = 9000;
 class Jar {
   readonly #byHost = new Map<string, Map<string, string>>();
 
-  /** The problem with a Set-Cookie for a browser at this host; undefined if there is none. */
+  /** The problem with a Set-Cookie for a browser at this host; undefined if it is as required. */
   keep(host: string, answer: WireAnswer): string | undefined {
     const set = answer.headers.get('set-cookie');
     if (set === undefined) return undefined;
