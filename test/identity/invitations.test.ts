@@ -384,19 +384,3 @@ t.test('an owner who loses the role loses the open invitations, and no other own
     t.equal(await outcomeOf(() => world.use(other)), 'accepted');
   }
 });
-
-t.test("the session of an owner's invitation is no recent sign-in", async (t) => {
-  const world = await startPeopleWorld(t);
-  const { tokenTo } = await shop(world);
-  const { secret } = await world.use(await tokenTo('bob@example.org'));
-  t.equal(world.people.sessionOf(secret).isRecent, false, 'the owner knows the link');
-  const byOperator = await world.use(await tokenTo('cy@example.org', 'OWNER', operator));
-  t.equal(world.people.sessionOf(byOperator.secret).isRecent, true);
-  const mailed = await world.people.linkByEmail('bob@example.org');
-  const again = await world.use({ token: mailed?.token ?? '' });
-  t.equal(world.people.sessionOf(again.secret).isRecent, true);
-  world.clock.jump(15 * 60_000);
-  t.equal(world.people.sessionOf(again.secret).isRecent, true);
-  world.clock.jump(1);
-  t.equal(world.people.sessionOf(again.secret).isRecent, false);
-});

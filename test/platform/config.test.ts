@@ -107,6 +107,7 @@ t.test('a valid value is parsed alike from each source', async (t) => {
       },
       { webhookProxy: 'https://svc@proxy.lan:3128', webhookProxyPasswordFile: '/run/p' },
     ],
+    [['--webhook-proxy', 'http://svc@proxy:1'], {}, { webhookProxy: 'http://svc@proxy:1' }],
   ];
   for (const [flags, environment, expected] of cases) {
     t.match(
@@ -154,6 +155,11 @@ t.test('an invalid value, name or combination is rejected with a valid alternati
     [[], { SVC_WEBHOOK_PROXY: 'socks5://proxy:1080' }, /^SVC_WEBHOOK_PROXY must be http:/],
     [[], { SVC_WEBHOOK_PROXY: 'http://proxy:3128/path' }, /more than a host/],
     [[], { SVC_WEBHOOK_PROXY: 'http://u:p%zz@proxy:3128' }, /not percent-encoded/],
+    [
+      ['--webhook-proxy', 'http://u:hush@proxy:1'],
+      {},
+      /--webhook-proxy has a login.*PASSWORD_FILE/,
+    ],
     [[], { SVC_WEBHOOK_PROXY_PASSWORD_FILE: '/p' }, /needs SVC_WEBHOOK_PROXY: the proxy/],
     [
       [],

@@ -139,7 +139,8 @@ function hasSecretLogin(value: string): boolean {
     // A text that is not a URL may still contain a login.
     if (!URL.canParse(text)) return text.includes('@');
     const { protocol, username, password } = new URL(text);
-    return password !== '' || (username !== '' && !protocol.startsWith('smtp'));
+    const mayNameUser = /^(?:smtp|http)s?:$/.test(protocol);
+    return password !== '' || (username !== '' && !mayNameUser);
   });
 }
 
