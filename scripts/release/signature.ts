@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Purpose of the signature: one for another purpose by the same key is refused. */
-export const SIGNATURE_NAMESPACE = 'svc-release';
+const SIGNATURE_NAMESPACE = 'svc-release';
 /** Name of the signer in the list of allowed keys. */
 export const SIGNER = 'release@svc';
 

@@ -32,7 +32,7 @@ export function createDerivedKeys(masterKey: Uint8Array): DerivedKeys {
 export const UNSUBSCRIBE_PURPOSE = 'unsubscribe links';
 
 const EARLIER = 'earlier-keys';
-/** Keys of so many changes of the master key; the oldest are forgotten. */
+/** Maximum number of stored keys; the oldest are dropped. */
 const EARLIER_MAX = 8;
 const KEY_BYTES = 32;
 

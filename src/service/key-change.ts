@@ -2,10 +2,19 @@
 import type { RoomBase, Storage } from '../platform/room-base.ts';
 
 /**
- * Runs beside the service: values open under both keys until the change is finished. Members of a
- * cluster that have not reported the next key yet are waited for.
+ * Runs beside the service: values open under both keys until the change is finished. In a cluster it
+ * waits until all members have reported the next key.
  */
-export async function continueKeyChange(
+export function continueKeyChange(base: RoomBase, storage: Storage): void {
+  const stopping = new AbortController();
+  const running = run(base, storage, stopping.signal);
+  base.closers.add('key change', () => {
+    stopping.abort();
+    return running;
+  });
+}
+
+async function run(
   { log, settings }: Pick<RoomBase, 'log' | 'settings'>,
   { secrets, changeMasterKey, member, keyId }: Storage,
   signal: AbortSignal,

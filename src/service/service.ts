@@ -173,12 +173,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   const api = await openApi({ base, storage, bounds, host, address, rooms, openMetrics, damage });
   const { http, identity } = api;
   rooms.start();
-  const stopping = new AbortController();
-  const changing = continueKeyChange(base, storage, stopping.signal);
-  closers.add('key change', () => {
-    stopping.abort();
-    return changing;
-  });
+  continueKeyChange(base, storage);
   addAdminRoutes(admin, { base, storage, host, rooms, api, address });
 
   const demo = settings.demo

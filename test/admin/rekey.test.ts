@@ -35,11 +35,14 @@ t.test('the key is replaced while the service runs, and the old one starts nothi
   t.equal(ran.text, ran.stdout, 'nothing else is printed');
   const keyId = /key is (\w+)/.exec(ran.stdout)?.[1] ?? '';
   t.not(readFileSync(keyFile, 'utf8'), old);
-  const answer = await fetch(`${service.address}/svc.monitoring.v1.MonitoringService/ListVMMonitoring`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` },
-    body: '{"projectName":"projects/demo"}',
-  });
+  const answer = await fetch(
+    `${service.address}/svc.monitoring.v1.MonitoringService/ListVMMonitoring`,
+    {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` },
+      body: '{"projectName":"projects/demo"}',
+    },
+  );
   t.equal(answer.status, 200, 'the service continues');
 
   const to = join(mkdtempSync(join(tmpdir(), 'svc-rekeyed-')), 'backup');

@@ -12,7 +12,9 @@ import { attackCi } from './ci.ts';
 import { attackCredentials } from './credentials.ts';
 import { attackEgress, egressSettings } from './egress.ts';
 import { attackByFuzzing } from './fuzz.ts';
+import { attackLoopback } from './loopback.ts';
 import { attackOldSignIns } from './old-sign-ins.ts';
+import { attackRekey } from './rekey.ts';
 import { type ClassResult, Tally } from './tally.ts';
 import { startTarget, Undo } from './target.ts';
 import { attackTenancy } from './tenancy.ts';
@@ -33,6 +35,8 @@ export const ATTACKS = {
   abuse: attackByAbuse,
   threads: attackThreads,
   changes: attackByChanges,
+  loopback: attackLoopback,
+  rekey: attackRekey,
   fuzz: attackByFuzzing,
 } as const satisfies Readonly<Record<string, Attack>>;
 
@@ -67,6 +71,7 @@ const PROGRAMS: readonly {
     classes: ['tenancy', 'credentials', 'old-sign-ins', 'ci', 'addresses', 'bound'],
     limits: WIDE_LIMITS,
   },
+  { classes: ['loopback', 'rekey'], limits: WIDE_LIMITS },
   { classes: ['egress'], limits: WIDE_LIMITS, prepare: egressSettings },
   { classes: ['abuse'], limits: {} },
   { classes: ['threads'], limits: {} },

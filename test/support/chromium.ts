@@ -3,7 +3,13 @@
  * (cookies, storage) for each visitor. It records what no visitor's page may do: violate the
  * policy, log an error to the console, or send a request to another origin.
  */
-import { type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import {
+  type APIResponse,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+  type Route,
+} from 'playwright-core';
 import { componentPath } from './components.ts';
 
 /**
@@ -71,6 +77,35 @@ export async function startChromium(t: Teardown): Promise<Chromium> {
       return { page, problems: problems ?? [], requested: requested ?? [] };
     },
   };
+}
+
+/** Calls a method as the page's script does, with its session and its Origin. */
+export async function callFrom(
+  page: Page,
+  method: string,
+  message: object,
+): Promise<{ readonly status: number; readonly body: Record<string, unknown> }> {
+  const init = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'connect-protocol-version': '1' },
+    body: JSON.stringify(message),
+  };
+  const { status, text } = (await page.evaluate(
+    `fetch(${JSON.stringify(method)}, ${JSON.stringify(init)})
+      .then(async (answer) => ({ status: answer.status, text: await answer.text() }))`,
+  )) as { readonly status: number; readonly text: string };
+  return { status, body: JSON.parse(text) };
+}
+
+/**
+ * Sends a request on, as `route.fetch` does, which is a program: only browsers resolve the name of
+ * the pages.
+ */
+export async function sendOn(route: Route): Promise<APIResponse> {
+  const url = new URL(route.request().url());
+  const { host } = url;
+  if (url.hostname.endsWith('.localhost')) url.hostname = '127.0.0.1';
+  return route.fetch({ url: url.href, headers: { ...(await route.request().allHeaders()), host } });
 }
 
 /** Runs in the page. */

@@ -65,7 +65,7 @@ export async function sealAgain(
   return { sealed, unreadable };
 }
 
-/** undefined: it is gone, or sealed under the current key already. */
+/** undefined: it was deleted, or is sealed under the current key already. */
 function sealOneAgain(
   { file, ring }: Pick<ChangingStore, 'file' | 'ring'>,
   key: SealedKey,

@@ -86,7 +86,7 @@ export function canaryKeyId(data: Uint8Array): string {
  * @param masterKey undefined: this process has none yet, and may create one only if nothing is
  * shared
  * @param where location of the stream, for the message: `NATS at 127.0.0.1:4222`
- * @returns the running change of the master key, of which the given key is one
+ * @returns the running change of the master key; the given key is its old or its next one
  */
 export async function assertSharedKey({
   stream,

@@ -44,7 +44,7 @@ export interface SecretStore {
   /** True while both keys of a change open the values. */
   isKeyChanging(): boolean;
   /**
-   * Replaces the master key, or continues a change that was interrupted. Reads and writes go on.
+   * Replaces the master key, or continues a change that was interrupted. Reads and writes continue.
    * Rejects with `KeyChangeRefused`.
    */
   changeKey(request: KeyChangeRequest): Promise<KeyChangeOutcome>;
@@ -59,7 +59,7 @@ export interface SecretStore {
 export type KeyChangeStep = 'recorded' | 'sealing' | 'sealed' | 'kept' | 'finished';
 
 export interface KeyChangeRequest {
-  /** 32 bytes; absent: continue a change that was interrupted, if there is one. */
+  /** 32 bytes; absent: continue an interrupted change. */
   readonly next?: Uint8Array;
   /**
    * Key that each running member has taken over and put into its key file, by the member's name;

@@ -178,7 +178,7 @@ function addLinkRoutes(scope: FastifyInstance, shared: AuthScope): void {
     const presenter = visitors.personOf(request);
     if (presenter !== undefined && (await people.acceptInvitation({ token, person: presenter }))) {
       if (asksForJson(request)) return reply.send({});
-      return reply.redirect(locationOf(origin(), returnPath), 303);
+      return reply.redirect(locationOf(pageOrigin(request.headers.host), returnPath), 303);
     }
     const started = await people.signInByLink({
       token,

@@ -35,7 +35,8 @@ export function addSignOutRoutes(scope: FastifyInstance, shared: AuthScope): voi
         const sentence = `This browser is signed out here and at ${provider.label}`;
         return sendSignedOut(reply, sentence);
       }
-      return reply.redirect(locationOf(shared.origin(), '/auth/sign-in'), 303);
+      const page = shared.pageOrigin(request.headers.host);
+      return reply.redirect(locationOf(page, '/auth/sign-in'), 303);
     },
   });
 }

@@ -29,11 +29,6 @@ export interface Origins {
   readonly pageOrigin: (host?: string) => string;
 }
 
-/** Origins of a service that has one address for programs and browsers. */
-export function singleOrigin(origin: () => string): Origins {
-  return { origin, ownOrigin: origin, pageOrigin: origin };
-}
-
 /** Address of the service for clients; notifications and mails link to it. */
 export class ServiceAddress implements Origins {
   #origin: string;

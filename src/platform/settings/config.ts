@@ -136,7 +136,7 @@ function readFlags(flags: readonly string[], given: GivenByName, problems: strin
 function hasSecretLogin(value: string): boolean {
   return value.split(',').some((item) => {
     const text = item.trim();
-    // What no parser understands may still hold one.
+    // A text that is not a URL may still contain a login.
     if (!URL.canParse(text)) return text.includes('@');
     const { protocol, username, password } = new URL(text);
     const mayNameUser = /^(?:smtp|http)s?:$/.test(protocol);
@@ -247,7 +247,7 @@ function oversights(settings: Settings, given: GivenByName): string[] {
   const { listen, publicUrl, trustedProxy } = settings;
   if (publicUrl !== null && sharesCookies(publicUrl)) {
     return [
-      `${given.get('SVC_PUBLIC_URL')?.as} is ${publicUrl}, and browsers send the session of this host to every ` +
+      `${given.get('SVC_PUBLIC_URL')?.as} is ${redactedUrl(publicUrl)}, and browsers send the session of this host to every ` +
         'port of the machine: leave it out, or use a name under .localhost',
     ];
   }

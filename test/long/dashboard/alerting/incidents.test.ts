@@ -6,7 +6,7 @@
 import type { Locator, Page, Request } from 'playwright-core';
 import t, { type Test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
-import { type Chromium, startChromium, type Visitor } from '../../../support/chromium.ts';
+import { type Chromium, sendOn, startChromium, type Visitor } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import {
   listIncidents,
@@ -364,7 +364,7 @@ t.test(
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
       const { promise: answered, resolve: hasAnswer } = Promise.withResolvers<void>();
       await late.route('**/ListIncidents', async (route) => {
-        const response = await route.fetch();
+        const response = await sendOn(route);
         hasAnswer();
         await released;
         await route.fulfill({ response });

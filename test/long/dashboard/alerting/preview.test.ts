@@ -6,7 +6,7 @@
 import type { Locator, Page, Route } from 'playwright-core';
 import t from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
-import { startChromium } from '../../../support/chromium.ts';
+import { sendOn, startChromium } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { type Reading, writeReadings } from '../../../support/incidents-to-show.ts';
 import { pagesOf } from '../../../support/program.ts';
@@ -88,7 +88,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
       const hold = async (route: Route): Promise<void> => {
         const requested = route.request().postDataJSON() as { spec: { threshold: number } };
         if (requested.spec.threshold !== 30) return route.continue();
-        const response = await route.fetch();
+        const response = await sendOn(route);
         const released = new Promise<void>((go) => {
           release = go;
         });

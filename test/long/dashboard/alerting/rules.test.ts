@@ -6,7 +6,7 @@ import type { Locator, Page } from 'playwright-core';
 import t from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { type Person, signInBy } from '../../../support/busy-project/people.ts';
-import { startChromium, type Visitor } from '../../../support/chromium.ts';
+import { sendOn, startChromium, type Visitor } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import {
   listIncidents,
@@ -178,7 +178,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
   await t.test('DASH-16: a pending version is followed until it is applied', async (t) => {
     let answers = 0;
     await page.route('**/GetAlertRule', async (route) => {
-      const answer = await route.fetch();
+      const answer = await sendOn(route);
       answers += 1;
       if (answers > 2) return await route.fulfill({ response: answer });
       // As with a busy evaluator: most are applied before the response.
@@ -320,7 +320,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     const sent: unknown[] = [];
     await page.route('**/SaveAlertRule', async (route) => {
       sent.push(route.request().postDataJSON());
-      const answer = await route.fetch();
+      const answer = await sendOn(route);
       if (sent.length === 1) await route.abort();
       else await route.fulfill({ response: answer });
     });
@@ -349,7 +349,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
       await page.route(
         '**/SaveAlertRule',
         async (route) => {
-          await route.fetch();
+          await sendOn(route);
           await route.abort();
         },
         { times: 1 },

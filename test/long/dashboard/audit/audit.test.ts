@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
-import { startChromium, type Visitor } from '../../../support/chromium.ts';
+import { callFrom, startChromium, type Visitor } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { saveRule, untilFiring, writeReadings } from '../../../support/incidents-to-show.ts';
 import { pagesOf } from '../../../support/program.ts';
@@ -238,10 +238,7 @@ async function ask(
   method: string,
   data: object,
 ): Promise<Record<string, unknown>> {
-  const { origin } = new URL(page.url());
-  const headers = { origin, 'connect-protocol-version': '1' };
-  const answer = await page.request.post(`${origin}/svc.${method}`, { headers, data });
-  return (await answer.json()) as Record<string, unknown>;
+  return (await callFrom(page, `/svc.${method}`, data)).body;
 }
 
 async function saved(page: Page): Promise<{ name: string; lines: Step[] }> {

@@ -9,7 +9,7 @@ import type { Locator, Page } from 'playwright-core';
 import t from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { type Person, signInBy } from '../../../support/busy-project/people.ts';
-import { startChromium } from '../../../support/chromium.ts';
+import { sendOn, startChromium } from '../../../support/chromium.ts';
 import { type ClaimChanges, startCiIssuer } from '../../../support/ci-issuer.ts';
 import { needs } from '../../../support/components.ts';
 import { dataFolder, pagesOf, startProgram, until } from '../../../support/program.ts';
@@ -229,7 +229,7 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
       await page.route(
         '**/StartCiVerification',
         async (route) => {
-          await route.fetch();
+          await sendOn(route);
           await route.abort();
         },
         { times: 1 },

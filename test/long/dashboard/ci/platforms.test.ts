@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core';
 import t from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { signInBy } from '../../../support/busy-project/people.ts';
-import { startChromium } from '../../../support/chromium.ts';
+import { sendOn, startChromium } from '../../../support/chromium.ts';
 import { genuineClaims } from '../../../support/ci-claims.ts';
 import { startCiIssuer } from '../../../support/ci-issuer.ts';
 import { needs } from '../../../support/components.ts';
@@ -103,7 +103,7 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
     await storeCode(page);
     // As it is after half an hour.
     await page.route('**/GetCiVerification', async (route) => {
-      const response = await route.fetch();
+      const response = await sendOn(route);
       const json = { ...(await response.json()), state: 'EXPIRED' };
       await route.fulfill({ response, json });
     });

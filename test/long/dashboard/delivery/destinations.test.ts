@@ -8,7 +8,7 @@ import type { Page } from 'playwright-core';
 import t from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { startBadEndpoints } from '../../../support/bad-endpoints.ts';
-import { startChromium } from '../../../support/chromium.ts';
+import { callFrom, sendOn, startChromium } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { bodyOf, startMailServer } from '../../../support/mail-server.ts';
 import {
@@ -165,7 +165,7 @@ t.test('destinations', needs('chromium'), async (t) => {
       await begin('Webhook', 'Lost');
       await main.getByLabel('URL').fill(receiver.url);
       await page.route(`**${ALERTS}/CreateDestination`, async (route) => {
-        await route.fetch();
+        await sendOn(route);
         await route.abort();
       });
       await press('Create');
@@ -261,7 +261,7 @@ t.test('destinations', needs('chromium'), async (t) => {
   await walk(t, 'DASH-12: an editor edits and deletes a destination', visitor, async (t) => {
     await open('Pager');
     const name = new URL(page.url()).pathname.slice(1);
-    await saveRule(page, pagesOf(program.demo), name);
+    await saveRule(page, name);
     await page.reload();
     await press('Edit');
     await dialog.getByText('No changes.').waitFor();
@@ -341,7 +341,7 @@ function stored(page: Page): Promise<string> {
 }
 
 /** A rule that names the destination, saved by the browser's user. */
-async function saveRule(page: Page, origin: string, destination: string): Promise<void> {
+async function saveRule(page: Page, destination: string): Promise<void> {
   const spec = {
     displayName: 'CPU of the shop',
     metricId: 'cpu_utilization_pct',
@@ -352,15 +352,12 @@ async function saveRule(page: Page, origin: string, destination: string): Promis
     allVms: true,
     destinationNames: [destination],
   };
-  const answer = await page.request.post(`${ALERTS}/SaveAlertRule`, {
-    headers: { origin, 'connect-protocol-version': '1' },
-    data: {
-      projectName: 'projects/shop',
-      id: randomUUID(),
-      requestId: randomUUID(),
-      expectedVersion: '0',
-      spec,
-    },
+  const { status, body } = await callFrom(page, `${ALERTS}/SaveAlertRule`, {
+    projectName: 'projects/shop',
+    id: randomUUID(),
+    requestId: randomUUID(),
+    expectedVersion: '0',
+    spec,
   });
-  if (!answer.ok()) throw new Error(await answer.text());
+  if (status !== 200) throw new Error(JSON.stringify(body));
 }

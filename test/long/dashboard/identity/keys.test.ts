@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { memberOf } from '../../../support/busy-project/access.ts';
 import { type Person, signInBy } from '../../../support/busy-project/people.ts';
-import { startChromium, type Visitor } from '../../../support/chromium.ts';
+import { sendOn, startChromium, type Visitor } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { pagesOf } from '../../../support/program.ts';
 import { joinService } from '../../../support/shared-service.ts';
@@ -69,7 +69,7 @@ t.test('keys', needs('chromium'), async (t) => {
     await page.route(
       '**/CreateKey',
       async (route) => {
-        await route.fetch();
+        await sendOn(route);
         await route.abort();
       },
       { times: 1 },
