@@ -3,7 +3,7 @@
  * services on a real nats-server list each other, their shares, and members that left.
  */
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import type { ListedMember } from '../../src/admin/member-routes.ts';
 import { memberRoutes } from '../../src/admin/member-routes.ts';
 import { memberActions } from '../../src/cli/member-actions.ts';
@@ -36,7 +36,7 @@ async function membersOf(folder: string): Promise<readonly ListedMember[]> {
   return JSON.parse(stdout).members;
 }
 
-t.test('DUR-26: an embedded service is the only member', async (t) => {
+test('DUR-26: an embedded service is the only member', async (t) => {
   const folder = dataFolder(t);
   await start(t, folder);
   t.match(await svc(['admin', 'members', '--data', folder]), {
@@ -48,7 +48,7 @@ t.test('DUR-26: an embedded service is the only member', async (t) => {
 });
 
 const newest = 'nats-server 2.15.1';
-t.test(
+test(
   'DUR-26: two members share everything, and one that left is listed as gone',
   needs(newest),
   async (t) => {
@@ -95,7 +95,7 @@ t.test(
   },
 );
 
-t.test('a member that may not act reports this above its last known state', async (t) => {
+test('a member that may not act reports this above its last known state', async (t) => {
   const refusal = () => 'This member may have been replaced';
   const routes = memberRoutes({ ...soleMember('node-1'), isAlone: false, refusal });
   const answer = await routes['/v1/members']?.(

@@ -3,7 +3,7 @@
  * are written in seconds since an arbitrary start; marbles show when they arrive and pass.
  */
 import { concatMap, from, map, NEVER, of, pipe, tap } from 'rxjs';
-import t from 'tap';
+import { test } from 'tap';
 import {
   catchUpRules,
   createState,
@@ -54,7 +54,7 @@ const lines = map(({ edges }: EvaluatedEntry) => edges.map(edgeLine).join());
 const run = { a: batch(0, HIGH), b: batch(30, HIGH), c: batch(60, HIGH), d: batch(90, LOW) };
 const edges = { x: '', f: 'fired at 60 since 0', r: 'recovered at 90' };
 
-t.test('decodeEntries decodes bytes, and passes entries that its source has decoded', (t) => {
+test('decodeEntries decodes bytes, and passes entries that its source has decoded', (t) => {
   const entry = tick(30);
   const place = { sequence: 7, partition: 3, storedMs: START_MS };
   const decoded = { ...place, entry };
@@ -75,7 +75,7 @@ t.test('decodeEntries decodes bytes, and passes entries that its source has deco
   t.end();
 });
 
-t.test('catchUpRules delays only the entries behind a marker that reads its past', (t) => {
+test('catchUpRules delays only the entries behind a marker that reads its past', (t) => {
   marbles(t, ({ hot, cold, expectObservable, expectSubscriptions }) => {
     const stored = cold('--a--b-|', { a: run.a, b: run.b });
     const entries = { t: tick(59), m: marker(60, rule), c: run.c };
@@ -92,7 +92,7 @@ t.test('catchUpRules delays only the entries behind a marker that reads its past
   t.end();
 });
 
-t.test('catchUpRules emits the instances that fired in the past', (t) => {
+test('catchUpRules emits the instances that fired in the past', (t) => {
   const source = { m: marker(60, rule), n: marker(61, rule) };
   const past = { entries: () => from([run.a, run.b, run.c]) };
   marbles(t, ({ cold, expectObservable }) => {
@@ -107,7 +107,7 @@ t.test('catchUpRules emits the instances that fired in the past', (t) => {
   t.end();
 });
 
-t.test('catchUpRules stops reading the past when it is unsubscribed or fails', (t) => {
+test('catchUpRules stops reading the past when it is unsubscribed or fails', (t) => {
   marbles(t, ({ hot, cold, expectObservable, expectSubscriptions }) => {
     const stored = cold('--a--b-#', { a: run.a, b: run.b });
     const entries = { m: marker(60, rule) };
@@ -121,7 +121,7 @@ t.test('catchUpRules stops reading the past when it is unsubscribed or fails', (
   t.end();
 });
 
-t.test('catchUpRules uses the known state of VMs without a row in the log', (t) => {
+test('catchUpRules uses the known state of VMs without a row in the log', (t) => {
   const silent = cpuRule({ metricId: 'telemetry_age_seconds', threshold: 60, sustainedMs: 0 });
   const known = { project: rule.project, vm: 'vm-1', observedMs: START_MS };
   const past = { entries: () => from([]), observed: () => [known] };
@@ -144,7 +144,7 @@ t.test('catchUpRules uses the known state of VMs without a row in the log', (t) 
   t.end();
 });
 
-t.test('DUR-13: entries of an owner with an expired lease are ignored', (t) => {
+test('DUR-13: entries of an owner with an expired lease are ignored', (t) => {
   const other = cpuRule({ rule: 'other', sustainedMs: 0 });
   const under = (epoch: number, entry: LogEntry) => ({ ...entry, epoch });
   const log = {
@@ -167,7 +167,7 @@ t.test('DUR-13: entries of an owner with an expired lease are ignored', (t) => {
   t.end();
 });
 
-t.test('evaluateConditions reports which instances an entry moved, and what time decided', (t) => {
+test('evaluateConditions reports which instances an entry moved, and what time decided', (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }) => {
     const source = hot('-a-b-c-t|', { ...run, t: tick(60) });
     const moved = source.pipe(
@@ -183,7 +183,7 @@ t.test('evaluateConditions reports which instances an entry moved, and what time
   t.end();
 });
 
-t.test('absent data neither fires nor recovers an instance', (t) => {
+test('absent data neither fires nor recovers an instance', (t) => {
   const silence = { a: run.a, b: run.b, c: batch(151, HIGH), d: batch(181, HIGH), e: run.c };
   marbles(t, ({ cold, expectObservable }) => {
     const output = cold('abcd|', silence).pipe(placed, evaluate({ states: ruled() }), lines);
@@ -196,7 +196,7 @@ t.test('absent data neither fires nor recovers an instance', (t) => {
   t.end();
 });
 
-t.test("emitEdges spreads an entry's instances over the turns of its pacer", (t) => {
+test("emitEdges spreads an entry's instances over the turns of its pacer", (t) => {
   const vms = ['vm-1', 'vm-2', 'vm-3'];
   const entries = { a: batch(0, HIGH, vms), c: batch(60, HIGH, vms), d: batch(90, LOW, vms) };
   marbles(t, ({ hot, expectObservable, expectSubscriptions }, pacer) => {
@@ -215,7 +215,7 @@ t.test("emitEdges spreads an entry's instances over the turns of its pacer", (t)
   t.end();
 });
 
-t.test('evaluate emits once per entry, in log order', (t) => {
+test('evaluate emits once per entry, in log order', (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }) => {
     const source = hot('-a-b-(cd)|', run);
     const evaluated = source.pipe(placed, evaluate({ states: ruled() }), lines);
@@ -225,7 +225,7 @@ t.test('evaluate emits once per entry, in log order', (t) => {
   t.end();
 });
 
-t.test('evaluate produces the same edges later with a pacer', (t) => {
+test('evaluate produces the same edges later with a pacer', (t) => {
   const vms = ['vm-1', 'vm-2', 'vm-3'];
   const batches = [batch(0, HIGH, vms), batch(60, HIGH, vms), batch(90, LOW, vms)];
   const [a, b, c] = batches as [LogEntry, LogEntry, LogEntry];
@@ -244,7 +244,7 @@ t.test('evaluate produces the same edges later with a pacer', (t) => {
   t.end();
 });
 
-t.test('evaluate accepts the next entry once the previous one is handled', (t) => {
+test('evaluate accepts the next entry once the previous one is handled', (t) => {
   marbles(t, ({ hot, cold, expectObservable, expectSubscriptions }) => {
     const source = hot('-abc---|', run);
     const commit = cold('--d|');
@@ -266,7 +266,7 @@ t.test('evaluate accepts the next entry once the previous one is handled', (t) =
   t.end();
 });
 
-t.test('evaluate passes each decoded entry through `arrive` first, and keeps states apart', (t) => {
+test('evaluate passes each decoded entry through `arrive` first, and keeps states apart', (t) => {
   const arrived: number[] = [];
   const arrive = map((entry: LoggedEntry & { entry: LogEntry }) => {
     arrived.push(entry.sequence);

@@ -7,7 +7,7 @@
  * the two differ only by firings that are marked corrected.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { createState } from '../../streams/alerting/evaluation/pipeline.ts';
 import type { EvaluationState } from '../../streams/alerting/evaluation/state.ts';
 import type { Edge, EvaluationRule } from '../../streams/telemetry/entry.ts';
@@ -62,7 +62,7 @@ function everything({ rows }: Arrivals): OracleSample[] {
     .sort((a, b) => a.observedMs - b.observedMs);
 }
 
-t.test('EVAL-05: the timeline is a function of the sorted observations', (t) => {
+test('EVAL-05: the timeline is a function of the sorted observations', (t) => {
   const property = fc.property(arrivals(), (world) => {
     const state = start(world);
     for (const [i, entry] of world.log.entries()) {
@@ -80,7 +80,7 @@ t.test('EVAL-05: the timeline is a function of the sorted observations', (t) => 
   t.end();
 });
 
-t.test('EVAL-05: notifications are a function of the log, with increasing times', (t) => {
+test('EVAL-05: notifications are a function of the log, with increasing times', (t) => {
   const property = fc.property(arrivals(), (world) => {
     const edges = edgesOf(world);
     const again = edgesOf(world);
@@ -121,7 +121,7 @@ function contains(span: OracleSpan, timeMs: number): boolean {
   return (span.firedMs <= timeMs || span.startedMs === timeMs) && timeMs <= span.endMs;
 }
 
-t.test('EVAL-05: notifications and timeline differ only by firings marked corrected', (t) => {
+test('EVAL-05: notifications and timeline differ only by firings marked corrected', (t) => {
   let corrected = 0;
   const property = fc.property(arrivals(), (world) => {
     const state = start(world);
@@ -145,7 +145,7 @@ t.test('EVAL-05: notifications and timeline differ only by firings marked correc
   t.end();
 });
 
-t.test('a recovery consists of observed good samples that span its duration', (t) => {
+test('a recovery consists of observed good samples that span its duration', (t) => {
   let recovered = 0;
   const property = fc.property(arrivals(), (world) => {
     const values = new Map(observed(world).map(({ observedMs, value }) => [observedMs, value]));
@@ -171,7 +171,7 @@ t.test('a recovery consists of observed good samples that span its duration', (t
   t.end();
 });
 
-t.test('every output value was an input value of the same time', (t) => {
+test('every output value was an input value of the same time', (t) => {
   let values = 0;
   const property = fc.property(arrivals(), (world) => {
     const input = new Set(world.rows.flat().map(({ at, cpu }) => `${START_MS + at * 1000} ${cpu}`));
@@ -193,7 +193,7 @@ t.test('every output value was an input value of the same time', (t) => {
   t.end();
 });
 
-t.test('MEAS-06: removed samples never produce a recovery', (t) => {
+test('MEAS-06: removed samples never produce a recovery', (t) => {
   const removal = fc.record({ world: arrivals(), removed: fc.func(fc.boolean()) });
   let compared = 0;
   const property = fc.property(removal, ({ world, removed }) => {
@@ -221,7 +221,7 @@ t.test('MEAS-06: removed samples never produce a recovery', (t) => {
   t.end();
 });
 
-t.test('silence from any position on reports only missing data', (t) => {
+test('silence from any position on reports only missing data', (t) => {
   const cut = fc.record({ world: arrivals(), at: fc.nat(60) });
   const property = fc.property(cut, ({ world, at }) => {
     const state = start(world);

@@ -2,7 +2,7 @@
  * The limit on a project's instances as part of the pure fold: the evaluated instances are a
  * function of the log, and a retired VM leaves without a notification.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import { decodeEntry, encodeEntry } from '../../streams/telemetry/entry-codec.ts';
@@ -44,7 +44,7 @@ function again(world: EvaluationWorld, rules: readonly EvaluationRule[]): Evalua
   return other;
 }
 
-t.test('the log’s first instances are evaluated, the others are counted and wait', (t) => {
+test('the log’s first instances are evaluated, the others are counted and wait', (t) => {
   const world = new EvaluationWorld([now]);
   world.entry(limit(0, 2));
   observe(world, 30, ['a', 'b'], LOW);
@@ -82,7 +82,7 @@ t.test('the log’s first instances are evaluated, the others are counted and wa
   t.end();
 });
 
-t.test('a rule added to a full project ignores stored samples, and waits', (t) => {
+test('a rule added to a full project ignores stored samples, and waits', (t) => {
   const world = new EvaluationWorld([now]);
   world.entry(limit(0, 2));
   observe(world, 30, ['a', 'b'], HIGH);
@@ -103,7 +103,7 @@ t.test('a rule added to a full project ignores stored samples, and waits', (t) =
   t.end();
 });
 
-t.test('an edit keeps the slots of its rule', (t) => {
+test('an edit keeps the slots of its rule', (t) => {
   const world = new EvaluationWorld([now]);
   world.entry(limit(0, 2));
   observe(world, 30, ['a', 'b', 'c'], LOW);
@@ -117,7 +117,7 @@ t.test('an edit keeps the slots of its rule', (t) => {
   t.end();
 });
 
-t.test('instances that were open before a restart are evaluated regardless of the limit', (t) => {
+test('instances that were open before a restart are evaluated regardless of the limit', (t) => {
   const key = { project: PROJECT, rule: 'rule-1', evaluationRevision: 1, labels: '' };
   const startedMs = START_MS - 60_000;
   const world = new EvaluationWorld(
@@ -131,7 +131,7 @@ t.test('instances that were open before a restart are evaluated regardless of th
   t.end();
 });
 
-t.test('a retired VM leaves silently; its earlier observations remain only in history', (t) => {
+test('a retired VM leaves silently; its earlier observations remain only in history', (t) => {
   const world = new EvaluationWorld([now]);
   observe(world, 30, ['a', 'b'], HIGH);
   t.same(world.entry(retire(40, 'a')), [], 'no recovery is manufactured');
@@ -156,7 +156,7 @@ t.test('a retired VM leaves silently; its earlier observations remain only in hi
   t.end();
 });
 
-t.test('the telemetry of a retired VM is not unavailable', (t) => {
+test('the telemetry of a retired VM is not unavailable', (t) => {
   const rule = cpuRule({
     metricId: 'telemetry_age_seconds',
     threshold: 300,
@@ -176,7 +176,7 @@ t.test('the telemetry of a retired VM is not unavailable', (t) => {
   t.end();
 });
 
-t.test('a rule created after a VM was retired does not catch up on that VM', (t) => {
+test('a rule created after a VM was retired does not catch up on that VM', (t) => {
   const world = new EvaluationWorld([]);
   observe(world, 30, ['a', 'b'], HIGH);
   world.entry(retire(40, 'a'));
@@ -185,7 +185,7 @@ t.test('a rule created after a VM was retired does not catch up on that VM', (t)
   t.end();
 });
 
-t.test('MEAS-04: a vanished mount is missing data, not a recovery', (t) => {
+test('MEAS-04: a vanished mount is missing data, not a recovery', (t) => {
   const rule = cpuRule({ metricId: 'filesystem_used_pct', sustainedMs: 0 });
   const world = new EvaluationWorld([rule]);
   const mount = (name: string, used: number) => ({
@@ -214,7 +214,7 @@ t.test('MEAS-04: a vanished mount is missing data, not a recovery', (t) => {
   t.end();
 });
 
-t.test('markers of older logs without limits do not limit anything', (t) => {
+test('markers of older logs without limits do not limit anything', (t) => {
   const old = Buffer.from(encodeEntry(rulesEntry(0, { upserts: [now] })));
   const entry = decodeEntry(old);
   t.same(entry, rulesEntry(0, { upserts: [now] }));

@@ -3,7 +3,7 @@
  * before, and nothing in the evaluator waits until the clock has caught up. In all scenarios the
  * clock is an hour ahead at first: second 3600 is really second 0.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { GAP_TOLERANCE_MS } from '../../streams/telemetry/entry.ts';
 import { cpuRule, EvaluationWorld, seconds } from '../support/evaluation-scenario.ts';
 
@@ -20,7 +20,7 @@ function row(at: number, cpu: number, vm = 'vm-1') {
   return { at, cpu, vm, boot: '', sequence: 0 };
 }
 
-t.test('EVAL-09: a VM that reported while the clock was ahead is evaluated at once', (t) => {
+test('EVAL-09: a VM that reported while the clock was ahead is evaluated at once', (t) => {
   const world = new EvaluationWorld([NOW]);
   world.rows([row(3600, LOW), row(3600, LOW, 'vm-2')]);
   t.same(world.rows([row(6, HIGH), row(6, LOW, 'vm-2')], 6), ['fired at 6 since 6']);
@@ -32,7 +32,7 @@ t.test('EVAL-09: a VM that reported while the clock was ahead is evaluated at on
   t.end();
 });
 
-t.test('EVAL-09: a run neither continues nor recovers across the step', (t) => {
+test('EVAL-09: a run neither continues nor recovers across the step', (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 60_000 })]);
   t.same(world.cpu(HIGH, seconds(3600, 3660)), ['fired at 3660 since 3600']);
   // An hour without samples is no hour of good samples.
@@ -48,7 +48,7 @@ t.test('EVAL-09: a run neither continues nor recovers across the step', (t) => {
   t.end();
 });
 
-t.test('EVAL-09: within a minute, an earlier row is late and not a step of the clock', (t) => {
+test('EVAL-09: within a minute, an earlier row is late and not a step of the clock', (t) => {
   const world = new EvaluationWorld([NOW]);
   world.rows([row(100, LOW)], 100);
   world.rows([row(40, LOW)], 40);
@@ -58,25 +58,20 @@ t.test('EVAL-09: within a minute, an earlier row is late and not a step of the c
   t.end();
 });
 
-t.test(
-  'EVAL-19: a VM that fell silent after the step fires when its silence is long enough',
-  (t) => {
-    const world = new EvaluationWorld([AGE]);
-    for (const at of seconds(3540, 3600)) {
-      world.tick(at);
-      world.rows([row(at, LOW)]);
-    }
-    const lines = seconds(6, 400, 15).flatMap((at) =>
-      world.tick(at).map((line) => `${at}: ${line}`),
-    );
-    t.equal(lines.length, 1, lines.join());
-    const [, firedAt] = /fired at (\d+)/.exec(lines[0] ?? '') ?? [];
-    t.ok(Number(firedAt) > 6 && Number(firedAt) <= 6 + GAP_TOLERANCE_MS / 1000, lines.join());
-    t.end();
-  },
-);
+test('EVAL-19: a VM that fell silent after the step fires when its silence is long enough', (t) => {
+  const world = new EvaluationWorld([AGE]);
+  for (const at of seconds(3540, 3600)) {
+    world.tick(at);
+    world.rows([row(at, LOW)]);
+  }
+  const lines = seconds(6, 400, 15).flatMap((at) => world.tick(at).map((line) => `${at}: ${line}`));
+  t.equal(lines.length, 1, lines.join());
+  const [, firedAt] = /fired at (\d+)/.exec(lines[0] ?? '') ?? [];
+  t.ok(Number(firedAt) > 6 && Number(firedAt) <= 6 + GAP_TOLERANCE_MS / 1000, lines.join());
+  t.end();
+});
 
-t.test('EVAL-03: a firing incident without data is marked soon after the step', (t) => {
+test('EVAL-03: a firing incident without data is marked soon after the step', (t) => {
   const world = new EvaluationWorld([NOW]);
   world.tick(3600);
   t.same(world.rows([row(3600, HIGH)]), ['fired at 3600 since 3600']);
@@ -87,7 +82,7 @@ t.test('EVAL-03: a firing incident without data is marked soon after the step', 
   t.end();
 });
 
-t.test('EVAL-24: a VM that its owner stops after the step is known as stopped', (t) => {
+test('EVAL-24: a VM that its owner stops after the step is known as stopped', (t) => {
   const world = new EvaluationWorld([AGE]);
   world.tick(3600);
   world.rows([{ ...row(3600, LOW), state: 1 }]);
@@ -104,19 +99,16 @@ t.test('EVAL-24: a VM that its owner stops after the step is known as stopped', 
   t.end();
 });
 
-t.test(
-  'EVAL-12: a rule saved while the clock was ahead evaluates the samples after the step',
-  (t) => {
-    const world = new EvaluationWorld([cpuRule({ rule: 'older', vms: ['vm-9'] })]);
-    world.tick(3600);
-    world.marker(3603, { upserts: [cpuRule({ sustainedMs: 0, fromMs: 1_700_003_603_000 })] });
-    world.tick(6);
-    t.same(world.rows([row(7, HIGH)], 7), ['fired at 7 since 7']);
-    t.end();
-  },
-);
+test('EVAL-12: a rule saved while the clock was ahead evaluates the samples after the step', (t) => {
+  const world = new EvaluationWorld([cpuRule({ rule: 'older', vms: ['vm-9'] })]);
+  world.tick(3600);
+  world.marker(3603, { upserts: [cpuRule({ sustainedMs: 0, fromMs: 1_700_003_603_000 })] });
+  world.tick(6);
+  t.same(world.rows([row(7, HIGH)], 7), ['fired at 7 since 7']);
+  t.end();
+});
 
-t.test('DUR-28: a VM retired while the clock was ahead is evaluated when it returns', (t) => {
+test('DUR-28: a VM retired while the clock was ahead is evaluated when it returns', (t) => {
   const world = new EvaluationWorld([NOW]);
   world.state.isLive = true;
   world.rows([row(3600, LOW)]);
@@ -129,7 +121,7 @@ t.test('DUR-28: a VM retired while the clock was ahead is evaluated when it retu
   t.end();
 });
 
-t.test('EVAL-18: a decision that lies ahead does not silence a rebuilt evaluator', (t) => {
+test('EVAL-18: a decision that lies ahead does not silence a rebuilt evaluator', (t) => {
   const key = { project: 'demo', rule: 'rule-1', evaluationRevision: 1, vm: 'vm-1', labels: '' };
   const startedMs = 1_700_003_600_000;
   const decided = {
@@ -146,7 +138,7 @@ t.test('EVAL-18: a decision that lies ahead does not silence a rebuilt evaluator
   t.end();
 });
 
-t.test('no time of the state lies more than a minute ahead after a tick', (t) => {
+test('no time of the state lies more than a minute ahead after a tick', (t) => {
   const world = new EvaluationWorld([NOW, { ...AGE, rule: 'age' }]);
   world.state.isLive = true;
   for (const at of seconds(3540, 3600)) {

@@ -3,7 +3,7 @@
  * silent as a whole. Times are seconds since the start of the scenario; sources sample every 30 s,
  * and ticks arrive about every 15 s.
  */
-import t from 'tap';
+import { test } from 'tap';
 import type { EvaluationRule, LivenessReport } from '../../streams/telemetry/entry.ts';
 import {
   cpuRule,
@@ -58,7 +58,7 @@ function live(
   ]);
 }
 
-t.test('EVAL-04: unavailable telemetry fires its own rule from the moment it is due', (t) => {
+test('EVAL-04: unavailable telemetry fires its own rule from the moment it is due', (t) => {
   for (const phase of [0, 1, 7, 14]) {
     const world = new EvaluationWorld([unavailable()]);
     world.tick(phase);
@@ -79,35 +79,28 @@ t.test('EVAL-04: unavailable telemetry fires its own rule from the moment it is 
   t.end();
 });
 
-t.test(
-  'EVAL-04: a fresh row recovers unavailable telemetry and leaves the metric rule unchanged',
-  (t) => {
-    const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
-    t.same(live(world, 0, 30, { cpu: HIGH }), ['fired at 0 since 0']);
-    t.same(ticks(world, 45, 330), ['dataMissing since 30']);
-    t.same(ticks(world, 345, 600), ['fired at 330 since 330'], 'silence ends neither');
-    t.same(
-      world.rows([{ at: 600 }]),
-      ['recovered at 600'],
-      'a row without the metric is telemetry',
-    );
-    t.match(
-      world.instances().map(({ rule, state, dataState }) => `${rule} ${state} ${dataState}`),
-      ['rule-1 FIRING MISSING', 'silent IDLE OBSERVED'],
-    );
-    t.same(world.rows([{ at: 630, cpu: LOW }]), ['recovered at 630']);
+test('EVAL-04: a fresh row recovers unavailable telemetry and leaves the metric rule unchanged', (t) => {
+  const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
+  t.same(live(world, 0, 30, { cpu: HIGH }), ['fired at 0 since 0']);
+  t.same(ticks(world, 45, 330), ['dataMissing since 30']);
+  t.same(ticks(world, 345, 600), ['fired at 330 since 330'], 'silence ends neither');
+  t.same(world.rows([{ at: 600 }]), ['recovered at 600'], 'a row without the metric is telemetry');
+  t.match(
+    world.instances().map(({ rule, state, dataState }) => `${rule} ${state} ${dataState}`),
+    ['rule-1 FIRING MISSING', 'silent IDLE OBSERVED'],
+  );
+  t.same(world.rows([{ at: 630, cpu: LOW }]), ['recovered at 630']);
 
-    const slow = new EvaluationWorld([unavailable({ recoveryMs: 60_000 })]);
-    live(slow, 0, 0);
-    t.same(ticks(slow, 15, 600), ['fired at 300 since 300']);
-    t.same(live(slow, 615, 645), [], 'fresh rows span 30 of 60 s');
-    t.same(live(slow, 765, 795), [], 'a gap in the recovery restarts it');
-    t.same(live(slow, 825, 825), ['recovered at 825']);
-    t.end();
-  },
-);
+  const slow = new EvaluationWorld([unavailable({ recoveryMs: 60_000 })]);
+  live(slow, 0, 0);
+  t.same(ticks(slow, 15, 600), ['fired at 300 since 300']);
+  t.same(live(slow, 615, 645), [], 'fresh rows span 30 of 60 s');
+  t.same(live(slow, 765, 795), [], 'a gap in the recovery restarts it');
+  t.same(live(slow, 825, 825), ['recovered at 825']);
+  t.end();
+});
 
-t.test('EVAL-07: a burst of old rows does not make telemetry look live', (t) => {
+test('EVAL-07: a burst of old rows does not make telemetry look live', (t) => {
   const world = new EvaluationWorld([unavailable()]);
   live(world, 0, 0);
   t.same(ticks(world, 15, 900), ['fired at 300 since 300']);
@@ -125,7 +118,7 @@ t.test('EVAL-07: a burst of old rows does not make telemetry look live', (t) => 
   t.end();
 });
 
-t.test('EVAL-09: telemetry rejected for its clock has that cause', (t) => {
+test('EVAL-09: telemetry rejected for its clock has that cause', (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
   live(world, 0, 30, { cpu: HIGH });
   const ahead = { outages: [], placed: [], clockAhead: [{ project: PROJECT, vm: 'vm-1' }] };
@@ -144,7 +137,7 @@ function reasonOf(world: EvaluationWorld): string {
   return edge?.kind === 'dataMissing' ? edge.reason : '';
 }
 
-t.test('an unexpected stop fires on one row and ends on a row with another state', (t) => {
+test('an unexpected stop fires on one row and ends on a row with another state', (t) => {
   const world = new EvaluationWorld([stopped()]);
   t.same(live(world, 0, 60), []);
   t.same(world.rows([{ at: 90, state: CRASHED, stateReason: 'crashed' }]), [
@@ -163,7 +156,7 @@ t.test('an unexpected stop fires on one row and ends on a row with another state
   t.end();
 });
 
-t.test('an unreported reason recovers no crash, and is the owner’s stop only before one', (t) => {
+test('an unreported reason recovers no crash, and is the owner’s stop only before one', (t) => {
   for (const stateReason of ['', 'unknown', 'daemon', 'from_snapshot']) {
     const world = new EvaluationWorld([stopped(), unavailable()]);
     const off = { state: OFF, stateReason };
@@ -184,7 +177,7 @@ t.test('an unreported reason recovers no crash, and is the owner’s stop only b
   t.end();
 });
 
-t.test('an unrequested pause is an unexpected stop and suppresses no silence', (t) => {
+test('an unrequested pause is an unexpected stop and suppresses no silence', (t) => {
   for (const stateReason of ['ioerror', 'watchdog', 'postcopy_failed', 'api_error']) {
     const world = new EvaluationWorld([stopped(), unavailable()]);
     live(world, 0, 60);
@@ -195,7 +188,7 @@ t.test('an unrequested pause is an unexpected stop and suppresses no silence', (
   t.end();
 });
 
-t.test('EVAL-15: a VM stopped by its owner pauses evaluation and recovers nothing', (t) => {
+test('EVAL-15: a VM stopped by its owner pauses evaluation and recovers nothing', (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
   live(world, 0, 60, { cpu: HIGH });
   const off = { at: 90, state: OFF, stateReason: 'shutdown' };
@@ -224,7 +217,7 @@ t.test('EVAL-15: a VM stopped by its owner pauses evaluation and recovers nothin
   t.end();
 });
 
-t.test('EVAL-15: a boot grace precedes unavailable telemetry', (t) => {
+test('EVAL-15: a boot grace precedes unavailable telemetry', (t) => {
   const story = (first: Partial<ShortRow>) => {
     const world = new EvaluationWorld([unavailable({ threshold: 60 })]);
     live(world, 0, 60);
@@ -238,7 +231,7 @@ t.test('EVAL-15: a boot grace precedes unavailable telemetry', (t) => {
   t.end();
 });
 
-t.test('EVAL-24: a powered-off VM that repeats its last row is not live', (t) => {
+test('EVAL-24: a powered-off VM that repeats its last row is not live', (t) => {
   const world = new EvaluationWorld([cpuRule(), unavailable()]);
   live(world, 0, 60, { cpu: HIGH });
   const off = { state: OFF, stateReason: 'shutdown' };
@@ -259,19 +252,16 @@ t.test('EVAL-24: a powered-off VM that repeats its last row is not live', (t) =>
   t.end();
 });
 
-t.test(
-  'EVAL-19: unavailable telemetry waits for the backlog and one interval after a restart',
-  (t) => {
-    const world = new EvaluationWorld([unavailable()]);
-    live(world, 0, 0);
-    world.rows([{ at: 0, cpu: LOW, vm: 'vm-2' }]);
-    t.same(ticks(world, 15, 60), []);
-    t.same([...world.tick(3600), ...world.tick(3615)], [], 'no tick was received for an hour');
-    t.same(world.rows([{ at: 3616, cpu: LOW }]), [], 'a VM that is heard again is not reported');
-    t.same(world.tick(3630), ['fired at 300 since 300 on vm-2'], 'the other since its true time');
-    t.end();
-  },
-);
+test('EVAL-19: unavailable telemetry waits for the backlog and one interval after a restart', (t) => {
+  const world = new EvaluationWorld([unavailable()]);
+  live(world, 0, 0);
+  world.rows([{ at: 0, cpu: LOW, vm: 'vm-2' }]);
+  t.same(ticks(world, 15, 60), []);
+  t.same([...world.tick(3600), ...world.tick(3615)], [], 'no tick was received for an hour');
+  t.same(world.rows([{ at: 3616, cpu: LOW }]), [], 'a VM that is heard again is not reported');
+  t.same(world.tick(3630), ['fired at 300 since 300 on vm-2'], 'the other since its true time');
+  t.end();
+});
 
 /** `count` VMs in DC-1; VMs from index `from` on are silent after 60 s. */
 function fleet(count: number, from: number, rules: readonly EvaluationRule[] = [unavailable()]) {
@@ -296,7 +286,7 @@ function fleet(count: number, from: number, rules: readonly EvaluationRule[] = [
   return { world, all, silent, rows, step, outage, calm: { ...calm, placed: [] } };
 }
 
-t.test('EVAL-19: a silent data center raises one incident per rule', (t) => {
+test('EVAL-19: a silent data center raises one incident per rule', (t) => {
   const rules = [
     unavailable(),
     unavailable({ rule: 'named', vms: ['vm-6', 'vm-0'], threshold: 240 }),
@@ -345,7 +335,7 @@ t.test('EVAL-19: a silent data center raises one incident per rule', (t) => {
   t.end();
 });
 
-t.test('a rule that cannot be evaluated fails its incidents and recovers none', (t) => {
+test('a rule that cannot be evaluated fails its incidents and recovers none', (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   world.cpu(HIGH, [0]);
   const [rule] = world.state.projects.get(PROJECT)?.rules.values() ?? [];

@@ -3,7 +3,7 @@
  * seconds since the start of the scenario; a row is received when it is observed unless the test
  * says otherwise.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { cpuRule, EvaluationWorld, START_MS, seconds } from '../support/evaluation-scenario.ts';
 
 /** A line of a transition that a later one of the same batch supersedes. */
@@ -14,7 +14,7 @@ function unnotified(line: string): string {
 const HIGH = 95;
 const LOW = 10;
 
-t.test('EVAL-01: a run fires when it spans the duration, with any number of samples', (t) => {
+test('EVAL-01: a run fires when it spans the duration, with any number of samples', (t) => {
   const live = new EvaluationWorld([cpuRule()]);
   t.same(live.cpu(HIGH, seconds(0, 270)), [], 'ten samples span 270 s');
   t.same(live.cpu(HIGH, [300]), ['fired at 300 since 0'], 'the eleventh completes 300 s');
@@ -35,7 +35,7 @@ t.test('EVAL-01: a run fires when it spans the duration, with any number of samp
   t.end();
 });
 
-t.test('EVAL-02: a gap up to the tolerance keeps the run, and a longer gap restarts it', (t) => {
+test('EVAL-02: a gap up to the tolerance keeps the run, and a longer gap restarts it', (t) => {
   const kept = new EvaluationWorld([cpuRule()]);
   kept.cpu(HIGH, [0, 30, 120, 210]);
   t.same(kept.cpu(HIGH, [300]), ['fired at 300 since 0'], 'gaps of 90 s');
@@ -59,7 +59,7 @@ t.test('EVAL-02: a gap up to the tolerance keeps the run, and a longer gap resta
   t.end();
 });
 
-t.test('EVAL-03: a gap does not recover a firing alert, observed good samples do', (t) => {
+test('EVAL-03: a gap does not recover a firing alert, observed good samples do', (t) => {
   const world = new EvaluationWorld([cpuRule({ recoveryMs: 60_000 })]);
   for (const at of seconds(0, 300)) {
     world.tick(at);
@@ -90,7 +90,7 @@ t.test('EVAL-03: a gap does not recover a firing alert, observed good samples do
   t.end();
 });
 
-t.test('EVAL-05: a late sample is inserted and its window recomputed', (t) => {
+test('EVAL-05: a late sample is inserted and its window recomputed', (t) => {
   const split = new EvaluationWorld([cpuRule()]);
   split.cpu(HIGH, [0, 30, 60, 120, 150, 180, 210, 240, 270]);
   t.same(split.rows([{ at: 90, cpu: LOW }], 271), [], 'a late good sample splits the run');
@@ -119,7 +119,7 @@ t.test('EVAL-05: a late sample is inserted and its window recomputed', (t) => {
   t.end();
 });
 
-t.test('EVAL-06: a late breach that completes a run notifies only if the run is fresh', (t) => {
+test('EVAL-06: a late breach that completes a run notifies only if the run is fresh', (t) => {
   const past = new EvaluationWorld([cpuRule({ sustainedMs: 120_000 })]);
   past.cpu(HIGH, [0, 30]);
   past.cpu(HIGH, [125, 150]);
@@ -157,7 +157,7 @@ t.test('EVAL-06: a late breach that completes a run notifies only if the run is 
   t.end();
 });
 
-t.test('a late breach within a notified recovery starts nothing by itself', (t) => {
+test('a late breach within a notified recovery starts nothing by itself', (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 30_000, recoveryMs: 90_000 })]);
   t.same(world.cpu(HIGH, [0, 30]), ['fired at 30 since 0']);
   t.same(world.cpu(LOW, seconds(60, 150)), ['recovered at 150']);
@@ -177,58 +177,52 @@ t.test('a late breach within a notified recovery starts nothing by itself', (t) 
   t.end();
 });
 
-t.test(
-  'EVAL-07: a buffered batch is sorted, applied whole, and notifies only its last transition',
-  (t) => {
-    const rows = [
-      ...seconds(0, 300).map((at) => ({ at, cpu: HIGH })),
-      ...seconds(330, 600).map((at) => ({ at, cpu: LOW })),
-      ...seconds(630, 930).map((at) => ({ at, cpu: HIGH })),
-    ];
-    const world = new EvaluationWorld([cpuRule()]);
-    const lines = world.rows(rows.toReversed(), 940);
-    const first = ['fired at 300 since 0 unnotified', 'recovered at 330'];
-    t.same(lines, [...first.map(unnotified), 'fired at 930 since 630']);
+test('EVAL-07: a buffered batch is sorted, applied whole, and notifies only its last transition', (t) => {
+  const rows = [
+    ...seconds(0, 300).map((at) => ({ at, cpu: HIGH })),
+    ...seconds(330, 600).map((at) => ({ at, cpu: LOW })),
+    ...seconds(630, 930).map((at) => ({ at, cpu: HIGH })),
+  ];
+  const world = new EvaluationWorld([cpuRule()]);
+  const lines = world.rows(rows.toReversed(), 940);
+  const first = ['fired at 300 since 0 unnotified', 'recovered at 330'];
+  t.same(lines, [...first.map(unnotified), 'fired at 930 since 630']);
 
-    const firing = new EvaluationWorld([cpuRule()]);
-    firing.cpu(HIGH, seconds(0, 300));
-    const again = [330, ...seconds(360, 660)].map((at) => ({ at, cpu: at === 330 ? LOW : HIGH }));
-    const expected = ['recovered at 330 unnotified', 'fired at 660 since 360'];
-    t.same(firing.rows(again, 661), expected, 'firing before and after: one message');
+  const firing = new EvaluationWorld([cpuRule()]);
+  firing.cpu(HIGH, seconds(0, 300));
+  const again = [330, ...seconds(360, 660)].map((at) => ({ at, cpu: at === 330 ? LOW : HIGH }));
+  const expected = ['recovered at 330 unnotified', 'fired at 660 since 360'];
+  t.same(firing.rows(again, 661), expected, 'firing before and after: one message');
 
-    const missing = new EvaluationWorld([cpuRule()]);
-    missing.tick(0);
-    missing.cpu(HIGH, seconds(0, 300));
-    for (const at of seconds(300, 3600)) missing.tick(at);
-    t.equal(missing.edges.at(-1)?.kind, 'dataMissing');
-    const old = seconds(330, 900).map((at) => ({ at, cpu: HIGH }));
-    t.same(missing.rows(old, 3600), [], 'a burst of old samples is not live telemetry');
-    t.same(missing.rows([{ at: 3590, cpu: HIGH }], 3600), ['dataObserved at 3590']);
-    t.end();
-  },
-);
+  const missing = new EvaluationWorld([cpuRule()]);
+  missing.tick(0);
+  missing.cpu(HIGH, seconds(0, 300));
+  for (const at of seconds(300, 3600)) missing.tick(at);
+  t.equal(missing.edges.at(-1)?.kind, 'dataMissing');
+  const old = seconds(330, 900).map((at) => ({ at, cpu: HIGH }));
+  t.same(missing.rows(old, 3600), [], 'a burst of old samples is not live telemetry');
+  t.same(missing.rows([{ at: 3590, cpu: HIGH }], 3600), ['dataObserved at 3590']);
+  t.end();
+});
 
-t.test(
-  'EVAL-08: a duplicate sample is ignored, and another value at its time is a conflict',
-  (t) => {
-    const world = new EvaluationWorld([cpuRule()]);
-    world.cpu(HIGH, seconds(0, 270));
-    t.same(world.cpu(HIGH, seconds(0, 270)), []);
-    t.equal(world.state.counters.duplicates, 10);
-    t.equal(world.state.counters.conflicts, 0);
-    t.same(world.rows([{ at: 150, cpu: LOW }], 271), [], 'the first value is kept');
-    t.equal(world.state.counters.conflicts, 1);
-    t.same(world.cpu(HIGH, [300]), ['fired at 300 since 0'], 'so the run is complete');
+test('EVAL-08: a duplicate sample is ignored, and another value at its time is a conflict', (t) => {
+  const world = new EvaluationWorld([cpuRule()]);
+  world.cpu(HIGH, seconds(0, 270));
+  t.same(world.cpu(HIGH, seconds(0, 270)), []);
+  t.equal(world.state.counters.duplicates, 10);
+  t.equal(world.state.counters.conflicts, 0);
+  t.same(world.rows([{ at: 150, cpu: LOW }], 271), [], 'the first value is kept');
+  t.equal(world.state.counters.conflicts, 1);
+  t.same(world.cpu(HIGH, [300]), ['fired at 300 since 0'], 'so the run is complete');
 
-    const both = new EvaluationWorld([cpuRule({ sustainedMs: 0, metricId: 'load_1m' })]);
-    both.rows([{ at: 0, cpu: HIGH }]);
-    const other = both.rows([{ at: 0, series: { svc_vm_load1: 99 } }]);
-    t.same(other, ['fired at 0 since 0'], 'another series at the same time is not a conflict');
-    t.end();
-  },
-);
+  const both = new EvaluationWorld([cpuRule({ sustainedMs: 0, metricId: 'load_1m' })]);
+  both.rows([{ at: 0, cpu: HIGH }]);
+  const other = both.rows([{ at: 0, series: { svc_vm_load1: 99 } }]);
+  t.same(other, ['fired at 0 since 0'], 'another series at the same time is not a conflict');
+  t.end();
+});
 
-t.test('EVAL-09: a sample from the future is rejected, and a clock set back is ordered', (t) => {
+test('EVAL-09: a sample from the future is rejected, and a clock set back is ordered', (t) => {
   const future = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   t.same(future.rows([{ at: 61, cpu: HIGH }], 0), []);
   t.equal(future.state.counters.future, 1);

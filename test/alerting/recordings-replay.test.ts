@@ -4,7 +4,7 @@
  * that text, to be reviewed as a diff.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import t from 'tap';
+import { test } from 'tap';
 import {
   formatRecording,
   MalformedRecording,
@@ -35,7 +35,7 @@ function edgesText(entries: readonly LogEntry[]): string {
 }
 
 for (const name of names) {
-  t.test(`the recording ${name} produces the edges beside it`, (t) => {
+  test(`the recording ${name} produces the edges beside it`, (t) => {
     const recording = readFileSync(new URL(`${name}.recording`, folder), 'utf8');
     const edges = new URL(`${name}.edges`, folder);
     const entries = parseRecording(recording);
@@ -47,7 +47,7 @@ for (const name of names) {
   });
 }
 
-t.test('an unreadable recording is rejected with the line', (t) => {
+test('an unreadable recording is rejected with the line', (t) => {
   t.ok(names.length > 2, 'there are recordings');
   t.throws(
     () => parseRecording('svc-recording 2\n'),

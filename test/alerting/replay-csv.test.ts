@@ -1,6 +1,6 @@
 /** The CSV of replays and of `svc samples write`: RFC 4180, with the position of each error. */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { csvRows, parseCsv, UnreadableRecording } from '../../src/replay/csv.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
@@ -19,7 +19,7 @@ function problemOf(text: string, change = {}): string {
 
 const quoted = (cell: string): string => `"${cell.replaceAll('"', '""')}"`;
 
-t.test('quoted cells contain commas, quotes and line breaks', (t) => {
+test('quoted cells contain commas, quotes and line breaks', (t) => {
   const text = [
     `"time","vm","name",${CPU}`,
     '1,a,"web, the ""first""",5',
@@ -36,7 +36,7 @@ t.test('quoted cells contain commas, quotes and line breaks', (t) => {
   t.end();
 });
 
-t.test('any text survives in a quoted cell, and each row has its line', (t) => {
+test('any text survives in a quoted cell, and each row has its line', (t) => {
   const cell = fc.string({ unit: fc.constantFrom('a', ',', '"', '\n', ' ', 'ö', '{', '}', ';') });
   const lineBreak = fc.constantFrom('\n', '\r\n');
   fc.assert(
@@ -55,7 +55,7 @@ t.test('any text survives in a quoted cell, and each row has its line', (t) => {
   t.end();
 });
 
-t.test('a header takes series with labels, quoted or not', (t) => {
+test('a header takes series with labels, quoted or not', (t) => {
   const mount = (path: string) =>
     `svc_vm_filesystem_used_bytes{fstype="ext4",mountpoint="${path}"}`;
   const keys = [mount('/'), mount('/a,b'), `own{a="x"}`];
@@ -70,7 +70,7 @@ t.test('a header takes series with labels, quoted or not', (t) => {
   t.end();
 });
 
-t.test('blank lines and a missing line break at the end are accepted', (t) => {
+test('blank lines and a missing line break at the end are accepted', (t) => {
   const rows = csvRows(`time,${CPU}\n\n1,2\n  \n\n3,\n4,5`, options);
   t.same(
     rows.map(({ row, line }) => [row.observedMs, row.values.length, line]),
@@ -84,7 +84,7 @@ t.test('blank lines and a missing line break at the end are accepted', (t) => {
   t.end();
 });
 
-t.test('an error names the line and the column', (t) => {
+test('an error names the line and the column', (t) => {
   const two = `time,name,${CPU}\n1,"a\nb",2\n`;
   const cases: readonly (readonly [string, RegExp])[] = [
     ['', /^: the first line has no time column/],
@@ -103,7 +103,7 @@ t.test('an error names the line and the column', (t) => {
   t.end();
 });
 
-t.test('reading a large file reports its progress', (t) => {
+test('reading a large file reports its progress', (t) => {
   const shares: number[] = [];
   const lines = Array.from({ length: 30_000 }, (_, i) => `${i},${i % 100}`);
   csvRows(`time,${CPU}\n${lines.join('\n')}`, {

@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
-import t from 'tap';
+import { test } from 'tap';
 import type { Edge, EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import { BatchBuilder } from '../../streams/telemetry/samples/batch.ts';
 import { componentPath, needs } from '../support/components.ts';
@@ -74,7 +74,7 @@ function edgesOf(edges: readonly Edge[], vm: string, ruleId?: string): Edge[] {
   return edges.filter(({ key }) => key.vm === vm && (!ruleId || key.rule === ruleId));
 }
 
-t.test('real traces invent no value, and no recovery in an outage', needs('shared folder'), (t) => {
+test('real traces invent no value, and no recovery in an outage', needs('shared folder'), (t) => {
   const folder = componentPath('shared folder');
   const traces = new Map(vms.map((vm) => [vm, readTrace(folder, vm)]));
   const edges = evaluateLog(logOf(entriesOf(traces))).flatMap((one) => one.edges);
@@ -106,7 +106,7 @@ t.test('real traces invent no value, and no recovery in an outage', needs('share
   t.end();
 });
 
-t.test(
+test(
   'a VM that is busy before and after an outage is one incident',
   needs('shared folder'),
   (t) => {

@@ -3,7 +3,7 @@
  * browser's own clock shifts nothing. Responses are formatted as by the API.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import {
   domainOf,
   position,
@@ -49,14 +49,14 @@ function qualityWith(gaps: { startUnix: string; endUnix: string; reason: string 
   };
 }
 
-t.test('absent steps are null, and zero stays zero', (t) => {
+test('absent steps are null, and zero stays zero', (t) => {
   const { columns, times } = historyData(answerOf([0, null, null, 7]), 'cpu');
   t.same(columns[0]?.values, [0, null, null, 7]);
   t.same(times, [START, START + 30, START + 60, START + 90]);
   t.end();
 });
 
-t.test('values without neighbours are dots, also at the edges', (t) => {
+test('values without neighbours are dots, also at the edges', (t) => {
   const cases = [
     { values: [1, null, 2, null, 3], lone: [0, 2, 4] },
     { values: [1, 2, null, 3], lone: [3] },
@@ -70,7 +70,7 @@ t.test('values without neighbours are dots, also at the edges', (t) => {
   t.end();
 });
 
-t.test('every value is drawn, in a line or as a dot', (t) => {
+test('every value is drawn, in a line or as a dot', (t) => {
   fc.assert(
     fc.property(fc.array(fc.option(fc.double({ noNaN: true })), { minLength: 1 }), (values) => {
       const column = historyData(answerOf(values), 'cpu').columns[0];
@@ -85,7 +85,7 @@ t.test('every value is drawn, in a line or as a dot', (t) => {
   t.end();
 });
 
-t.test('bounds and step come from the response, whatever was requested', (t) => {
+test('bounds and step come from the response, whatever was requested', (t) => {
   const answer = answerOf([1, 2, 3], { stepSeconds: 900, endTimeUnix: String(START + 1_800) });
   answer.series[0]?.points.forEach((point, i) => {
     point.timeUnix = String(START + i * 900);
@@ -97,7 +97,7 @@ t.test('bounds and step come from the response, whatever was requested', (t) => 
   t.end();
 });
 
-t.test('a point outside the bounds is dropped', (t) => {
+test('a point outside the bounds is dropped', (t) => {
   const answer = answerOf([1, 2]);
   answer.series[0]?.points.push({ timeUnix: String(START + 600), value: 9 });
   answer.series[0]?.points.push({ timeUnix: String(START - 600), value: 9 });
@@ -105,7 +105,7 @@ t.test('a point outside the bounds is dropped', (t) => {
   t.end();
 });
 
-t.test('minimum and maximum exist only if the response has them', (t) => {
+test('minimum and maximum exist only if the response has them', (t) => {
   t.equal(historyData(answerOf([1, 2]), 'cpu').columns[0]?.least, undefined);
   const answer = answerOf([1, null, 3]);
   answer.series[0]?.points.forEach((point) => {
@@ -116,7 +116,7 @@ t.test('minimum and maximum exist only if the response has them', (t) => {
   t.end();
 });
 
-t.test('a stale VM shows the time of its last reading and the reason of the gap', (t) => {
+test('a stale VM shows the time of its last reading and the reason of the gap', (t) => {
   const gap = {
     startUnix: String(START + 30),
     endUnix: String(START + 9_999),
@@ -130,7 +130,7 @@ t.test('a stale VM shows the time of its last reading and the reason of the gap'
   t.end();
 });
 
-t.test('the last reading is not later than a gap that begins within its step', (t) => {
+test('the last reading is not later than a gap that begins within its step', (t) => {
   const gap = {
     startUnix: String(START + 19),
     endUnix: String(START + 9_999),
@@ -147,7 +147,7 @@ t.test('the last reading is not later than a gap that begins within its step', (
   t.end();
 });
 
-t.test('the age of readings has no gaps, because it is known without readings', (t) => {
+test('the age of readings has no gaps, because it is known without readings', (t) => {
   const gap = { startUnix: String(START), endUnix: String(START + 60), reason: 'NO_SAMPLES' };
   const answer = answerOf([1, 31, 61], qualityWith([gap]));
   for (const series of answer.series) series.metricId = 'telemetry_age_seconds';
@@ -155,7 +155,7 @@ t.test('the age of readings has no gaps, because it is known without readings', 
   t.end();
 });
 
-t.test('a series is named by its mount, or else by its labels', (t) => {
+test('a series is named by its mount, or else by its labels', (t) => {
   const cases = [
     { labels: {}, name: '' },
     { labels: { device: 'vda' }, name: 'vda' },
@@ -170,14 +170,14 @@ t.test('a series is named by its mount, or else by its labels', (t) => {
   t.end();
 });
 
-t.test('a response without series has times but no values', (t) => {
+test('a response without series has times but no values', (t) => {
   const data = historyData(answerOf([null, null], { series: [] }), 'cpu');
   t.match(data, { columns: [], last: undefined });
   t.equal(data.times.length, 2);
   t.end();
 });
 
-t.test('the smallest step with at most 720 points is requested', (t) => {
+test('the smallest step with at most 720 points is requested', (t) => {
   const cases = [
     { hours: 0.25, step: 30 },
     { hours: 5.99, step: 30 },
@@ -198,7 +198,7 @@ t.test('the smallest step with at most 720 points is requested', (t) => {
   t.end();
 });
 
-t.test('ranges in the address', (t) => {
+test('ranges in the address', (t) => {
   const now = 1_764_000_000.7;
   const of = (query: string) => parseRange(new URLSearchParams(query), now);
   t.same(of(''), { startUnix: 1_763_996_400, endUnix: 1_764_000_000, isLive: true });
@@ -211,7 +211,7 @@ t.test('ranges in the address', (t) => {
   t.end();
 });
 
-t.test('positions and values convert both ways, and tick marks are round', (t) => {
+test('positions and values convert both ways, and tick marks are round', (t) => {
   const scale = { from: 100, to: 200, fromPx: 50, toPx: 850 };
   t.equal(position(scale, 150), 450);
   t.equal(valueAt(scale, 450), 150);
@@ -231,16 +231,13 @@ t.test('positions and values convert both ways, and tick marks are round', (t) =
   t.end();
 });
 
-t.test(
-  'the value axis covers all values with a margin, and percentages stay within 0 to 100',
-  (t) => {
-    t.same(domainOf([0, 100], 'percent'), [0, 100]);
-    const [least, greatest] = domainOf([20, 40], 'bytes');
-    t.ok(least < 20 && greatest > 40);
-    t.same(domainOf([5, 5], 'load').map(Math.sign), [1, 1], 'equal values still have an axis');
-    t.end();
-  },
-);
+test('the value axis covers all values with a margin, and percentages stay within 0 to 100', (t) => {
+  t.same(domainOf([0, 100], 'percent'), [0, 100]);
+  const [least, greatest] = domainOf([20, 40], 'bytes');
+  t.ok(least < 20 && greatest > 40);
+  t.same(domainOf([5, 5], 'load').map(Math.sign), [1, 1], 'equal values still have an axis');
+  t.end();
+});
 
 const CONDITION = {
   metricId: 'cpu',
@@ -255,7 +252,7 @@ function sampleAt(seconds: number, value: number) {
   return { observedUnixMs: String(seconds * 1_000), value, breaches: value > 90 };
 }
 
-t.test('each gap in the window ends the line, even a tolerated one', (t) => {
+test('each gap in the window ends the line, even a tolerated one', (t) => {
   const gap = (from: number, to: number, tolerated: boolean) => ({
     startUnixMs: String(from * 1_000),
     endUnixMs: String(to * 1_000),
@@ -284,7 +281,7 @@ t.test('each gap in the window ends the line, even a tolerated one', (t) => {
   t.end();
 });
 
-t.test('the window covers both thresholds, even far from its samples', (t) => {
+test('the window covers both thresholds, even far from its samples', (t) => {
   const data = windowData({
     condition: { ...CONDITION, recoveryThreshold: 20 },
     samples: [sampleAt(0, 95)],
@@ -294,14 +291,14 @@ t.test('the window covers both thresholds, even far from its samples', (t) => {
   t.end();
 });
 
-t.test('a window without samples, fired by missing data, can be drawn', (t) => {
+test('a window without samples, fired by missing data, can be drawn', (t) => {
   const data = windowData({ condition: CONDITION, samples: [], gaps: [] });
   t.same(data.marks, []);
   t.ok(data.endMs > data.startMs && data.greatest > data.least);
   t.end();
 });
 
-t.test('the slider selects the nearest step, and the last of simultaneous steps', (t) => {
+test('the slider selects the nearest step, and the last of simultaneous steps', (t) => {
   const steps = [0, 100, 100, 100, 300];
   t.equal(nearestStep(steps, 40), 0);
   t.equal(nearestStep(steps, 120), 3);

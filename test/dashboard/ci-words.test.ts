@@ -2,7 +2,7 @@
  * Texts of keyless CI: every refusal code of a proof or an exchange has a sentence, and changes
  * between two observations are found by value, including absent ones.
  */
-import t from 'tap';
+import { test } from 'tap';
 import type { DenialCause } from '../../actors/ci/assertion.ts';
 import type { AssertionFault } from '../../src/ci/assertions.ts';
 import { type Claim, changedClaims, workflowOf } from '../../src/dashboard/pages/ci/queries.ts';
@@ -40,13 +40,13 @@ const codes: Readonly<Record<Code, true>> = {
   'BAD_ASSERTION BEFORE_RESTORE': true,
 };
 
-t.test('DASH-18: every refusal code has a sentence, and every sentence a code', (t) => {
+test('DASH-18: every refusal code has a sentence, and every sentence a code', (t) => {
   t.same(Object.keys(refusalTexts).sort(), Object.keys(codes).sort());
   for (const [code, text] of Object.entries(refusalTexts)) t.match(text, /^[A-Z].*[.?]$/, code);
   t.end();
 });
 
-t.test('an unknown code is shown as is, or by its reason', (t) => {
+test('an unknown code is shown as is, or by its reason', (t) => {
   t.equal(refusalText('TOO_NEW'), 'TOO_NEW');
   t.equal(refusalText('BAD_ASSERTION TOO_NEW'), refusalText('BAD_ASSERTION'));
   t.end();
@@ -59,7 +59,7 @@ const claim = (name: string, value?: string, bound = true): Claim => ({
   ...(value !== undefined && { value }),
 });
 
-t.test('DASH-18: a bound claim changes by value, by appearing and by disappearing', (t) => {
+test('DASH-18: a bound claim changes by value, by appearing and by disappearing', (t) => {
   const before = [
     claim('ref', 'main'),
     claim('event', 'push'),
@@ -83,7 +83,7 @@ t.test('DASH-18: a bound claim changes by value, by appearing and by disappearin
   t.end();
 });
 
-t.test('a workflow is named by the claims of its platform', (t) => {
+test('a workflow is named by the claims of its platform', (t) => {
   const github = [
     claim('repository', 'acme/shop'),
     claim('workflow_ref', 'acme/shop/.github/workflows/deploy.yml@refs/heads/main'),

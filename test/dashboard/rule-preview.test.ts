@@ -3,7 +3,7 @@
  * readings, and the steps of a threshold.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { limitAfterKey, limitStep, roundedLimit } from '../../src/dashboard/charts/limit-steps.ts';
 import {
   eventfulFirst,
@@ -19,7 +19,7 @@ import {
 const HOUR = 3_600;
 const WEEK = 604_800;
 
-t.test('DASH-19: a preview covers round durations of up to half a million samples', (t) => {
+test('DASH-19: a preview covers round durations of up to half a million samples', (t) => {
   for (const [vms, seconds] of [
     [0, WEEK],
     [1, WEEK],
@@ -66,7 +66,7 @@ function instanceOf(segments: readonly Segment[], more: Partial<PreviewedInstanc
 
 const whole = { startMs: 0, endMs: 1_000 };
 
-t.test('DASH-19: a line has a segment for each state and none where data is missing', (t) => {
+test('DASH-19: a line has a segment for each state and none where data is missing', (t) => {
   const lane = instanceOf([
     ['IDLE', false, 200],
     ['SUSTAINING', false, 400],
@@ -84,7 +84,7 @@ t.test('DASH-19: a line has a segment for each state and none where data is miss
   t.end();
 });
 
-t.test('the time before the listed segments is only marked as unlisted', (t) => {
+test('the time before the listed segments is only marked as unlisted', (t) => {
   const lane = { ...instanceOf([['IDLE', false, 1_000]]), segmentsTruncated: true };
   const [first] = lane.segments;
   const cut = { ...lane, segments: first ? [{ ...first, startUnixMs: '500' }] : [] };
@@ -95,7 +95,7 @@ t.test('the time before the listed segments is only marked as unlisted', (t) => 
   t.end();
 });
 
-t.test('DASH-19: a line has no more segments than pixels', (t) => {
+test('DASH-19: a line has no more segments than pixels', (t) => {
   const state = fc.constantFrom('IDLE' as const, 'SUSTAINING' as const, 'FIRING' as const);
   const segments = fc.array(fc.tuple(state, fc.boolean(), fc.integer({ min: 1, max: 50 })), {
     maxLength: 300,
@@ -119,7 +119,7 @@ t.test('DASH-19: a line has no more segments than pixels', (t) => {
   t.end();
 });
 
-t.test('DASH-19: gaps after the first reading and runs that did not fire are counted', (t) => {
+test('DASH-19: gaps after the first reading and runs that did not fire are counted', (t) => {
   const lane = instanceOf(
     [
       ['IDLE', true, 100_000],
@@ -154,7 +154,7 @@ t.test('DASH-19: gaps after the first reading and runs that did not fire are cou
   t.end();
 });
 
-t.test('DASH-19: readings are drawn at their observation times, and no line crosses a gap', (t) => {
+test('DASH-19: readings are drawn at their observation times, and no line crosses a gap', (t) => {
   const sample = (ms: number, value: number) => ({
     observedUnixMs: String(ms),
     value,
@@ -204,7 +204,7 @@ t.test('DASH-19: readings are drawn at their observation times, and no line cros
   t.end();
 });
 
-t.test('a threshold moves in round steps, about a hundred per chart', (t) => {
+test('a threshold moves in round steps, about a hundred per chart', (t) => {
   t.equal(limitStep({ least: 0, greatest: 100 }), 1);
   t.equal(limitStep({ least: 12, greatest: 98 }), 1);
   t.equal(limitStep({ least: 0, greatest: 5 }), 0.1);

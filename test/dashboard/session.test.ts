@@ -1,5 +1,5 @@
 /** The end of a session and its return: pending calls continue for the same user only. */
-import t from 'tap';
+import { test } from 'tap';
 import { openDraft } from '../../src/dashboard/data/draft.ts';
 import { createSession, sessionState, signInPath } from '../../src/dashboard/data/session.ts';
 
@@ -12,7 +12,7 @@ function sessionWithEvents() {
   return { session, events };
 }
 
-t.test('pending calls continue when the same user is back', async (t) => {
+test('pending calls continue when the same user is back', async (t) => {
   const { session, events } = sessionWithEvents();
   session.identified('people/ada');
   const waiting = Promise.all([session.ended(), session.ended()]);
@@ -23,7 +23,7 @@ t.test('pending calls continue when the same user is back', async (t) => {
   t.same(events, []);
 });
 
-t.test('another user gets a fresh page, and nothing pending is sent', async (t) => {
+test('another user gets a fresh page, and nothing pending is sent', async (t) => {
   const { session, events } = sessionWithEvents();
   session.identified('people/ada');
   let went = false;
@@ -37,7 +37,7 @@ t.test('another user gets a fresh page, and nothing pending is sent', async (t) 
   sessionState.value = 'active';
 });
 
-t.test('other tabs are woken once per session', (t) => {
+test('other tabs are woken once per session', (t) => {
   const { session, events } = sessionWithEvents();
   session.answered();
   session.answered();
@@ -49,7 +49,7 @@ t.test('other tabs are woken once per session', (t) => {
   t.end();
 });
 
-t.test('the sign-in returns to the page with its filters', (t) => {
+test('the sign-in returns to the page with its filters', (t) => {
   t.equal(
     signInPath('/projects/p/vms?search=web&state=RUNNING'),
     '/auth/sign-in?return=%2Fprojects%2Fp%2Fvms%3Fsearch%3Dweb%26state%3DRUNNING',
@@ -68,7 +68,7 @@ function memoryStore() {
   };
 }
 
-t.test('a draft survives a reload, without its secrets', (t) => {
+test('a draft survives a reload, without its secrets', (t) => {
   const store = memoryStore();
   const initial = { name: '', url: '' };
   const draft = openDraft(store, 'destination', initial, ['url']);
@@ -87,7 +87,7 @@ t.test('a draft survives a reload, without its secrets', (t) => {
   t.end();
 });
 
-t.test('an unreadable draft starts empty', (t) => {
+test('an unreadable draft starts empty', (t) => {
   const store = memoryStore();
   store.setItem('svc-draft:rule', '{broken');
   const draft = openDraft(store, 'rule', { a: 1 });
@@ -96,7 +96,7 @@ t.test('an unreadable draft starts empty', (t) => {
   t.end();
 });
 
-t.test('a full store loses the draft but not the form', (t) => {
+test('a full store loses the draft but not the form', (t) => {
   const full = {
     ...memoryStore(),
     setItem: () => {

@@ -2,7 +2,7 @@
  * Texts: every reason of the service has an explanation and a next step, numbers and times are
  * formatted for people, and ages use the server's clock.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { DELIVERY_REASONS } from '../../machines/delivery/delivery.ts';
 import { narrowOffset, type OffsetBounds } from '../../src/dashboard/data/clock.ts';
 import { RpcError } from '../../src/dashboard/data/rpc-error.ts';
@@ -26,25 +26,22 @@ import { errorCatalogue } from '../../src/platform/errors.ts';
 const LOCAL_REASONS = ['NO_CONNECTION', 'NO_ANSWER', 'BAD_ANSWER'];
 const BERLIN = { locale: 'en-GB', timeZone: 'Europe/Berlin' };
 
-t.test(
-  'every reason of the service has an explanation and a next step, and there are no others',
-  (t) => {
-    const reasons = [...Object.keys(errorCatalogue), ...LOCAL_REASONS];
-    t.same(Object.keys(explanations).sort(), reasons.sort());
-    for (const [reason, { what, next }] of Object.entries(explanations)) {
-      t.match(what, /^[A-Z].*[^.]$/, `${reason}: what happened, without a full stop`);
-      t.match(next, /^[A-Z].*\.$/, `${reason}: what to do, in a sentence`);
-    }
-    t.end();
-  },
-);
+test('every reason of the service has an explanation and a next step, and there are no others', (t) => {
+  const reasons = [...Object.keys(errorCatalogue), ...LOCAL_REASONS];
+  t.same(Object.keys(explanations).sort(), reasons.sort());
+  for (const [reason, { what, next }] of Object.entries(explanations)) {
+    t.match(what, /^[A-Z].*[^.]$/, `${reason}: what happened, without a full stop`);
+    t.match(next, /^[A-Z].*\.$/, `${reason}: what to do, in a sentence`);
+  }
+  t.end();
+});
 
-t.test('every reason for not sending a notification has a name', (t) => {
+test('every reason for not sending a notification has a name', (t) => {
   t.same(Object.keys(unsentNames).sort(), [...DELIVERY_REASONS].sort());
   t.end();
 });
 
-t.test('an unknown reason is shown as is', (t) => {
+test('an unknown reason is shown as is', (t) => {
   const error = new RpcError({ code: 'aborted', reason: 'TOO_NEW', message: 'Do this' });
   t.same(explain(error), { what: 'TOO_NEW', next: 'Do this' });
   const metadata = { historySecondsMax: '600000', vmsMax: '496' };
@@ -54,7 +51,7 @@ t.test('an unknown reason is shown as is', (t) => {
   t.end();
 });
 
-t.test('readings are formatted with their unit', (t) => {
+test('readings are formatted with their unit', (t) => {
   const cases = [
     { value: 93.24, unit: 'percent', text: '93.2 %' },
     { value: 0, unit: 'percent', text: '0 %' },
@@ -75,7 +72,7 @@ t.test('readings are formatted with their unit', (t) => {
   t.end();
 });
 
-t.test('durations and ages', (t) => {
+test('durations and ages', (t) => {
   t.same([0, 59, 60, 90, 3_600, 5_400, 90_000, 604_800].map(formatDuration), [
     '0 s',
     '59 s',
@@ -100,7 +97,7 @@ t.test('durations and ages', (t) => {
   t.end();
 });
 
-t.test('times have their zone, and their date if it is not today', (t) => {
+test('times have their zone, and their date if it is not today', (t) => {
   const now = Date.UTC(2026, 10, 23, 12, 0, 0);
   t.equal(formatTime(Date.UTC(2026, 10, 23, 11, 3, 10), now, BERLIN), '12:03:10 CET');
   t.equal(formatTime(Date.UTC(2026, 10, 22, 11, 3, 10), now, BERLIN), '22 Nov, 12:03:10 CET');
@@ -122,51 +119,48 @@ t.test('times have their zone, and their date if it is not today', (t) => {
   t.end();
 });
 
-t.test("numbers and dates are in English, in the variant of the browser's region", (t) => {
+test("numbers and dates are in English, in the variant of the browser's region", (t) => {
   t.equal(preferredLocale(['de-DE', 'en-US', 'en-GB']), 'en-US');
   t.equal(preferredLocale(['de-DE']), 'en-GB');
   t.end();
 });
 
-t.test('the pseudo-locale covers every text, including functions and groups', (t) => {
+test('the pseudo-locale covers every text, including functions and groups', (t) => {
   const texts = pseudoLocalized({ a: 'Save', group: { b: (n: number) => `${n} rows` } });
   t.equal(texts.a, '[Šávé··]');
   t.equal(texts.group.b(3), '[3 röwš··]');
   t.end();
 });
 
-t.test(
-  "the offset to the server is derived from Date headers, whatever the browser's clock says",
-  (t) => {
-    const hourMs = 3_600_000;
-    const start = Date.UTC(2026, 10, 23, 12, 0, 0);
-    let bounds: OffsetBounds | undefined;
-    // The browser is an hour ahead; each response takes 80 ms; the header has whole seconds.
-    for (const atMs of [250, 1_900, 3_020, 4_960]) {
-      const serverMs = start + atMs;
-      bounds = narrowOffset(bounds, {
-        dateUnixMs: Math.floor(serverMs / 1_000) * 1_000,
-        sentMs: serverMs - 40 + hourMs,
-        receivedMs: serverMs + 40 + hourMs,
-      });
-    }
-    t.ok(
-      bounds && bounds.least <= -hourMs && bounds.most >= -hourMs,
-      'the bounds contain the true offset',
-    );
-    t.ok(bounds && bounds.most - bounds.least < 200, 'four responses narrow the bounds');
-    t.end();
-  },
-);
+test("the offset to the server is derived from Date headers, whatever the browser's clock says", (t) => {
+  const hourMs = 3_600_000;
+  const start = Date.UTC(2026, 10, 23, 12, 0, 0);
+  let bounds: OffsetBounds | undefined;
+  // The browser is an hour ahead; each response takes 80 ms; the header has whole seconds.
+  for (const atMs of [250, 1_900, 3_020, 4_960]) {
+    const serverMs = start + atMs;
+    bounds = narrowOffset(bounds, {
+      dateUnixMs: Math.floor(serverMs / 1_000) * 1_000,
+      sentMs: serverMs - 40 + hourMs,
+      receivedMs: serverMs + 40 + hourMs,
+    });
+  }
+  t.ok(
+    bounds && bounds.least <= -hourMs && bounds.most >= -hourMs,
+    'the bounds contain the true offset',
+  );
+  t.ok(bounds && bounds.most - bounds.least < 200, 'four responses narrow the bounds');
+  t.end();
+});
 
-t.test('a changed clock is followed', (t) => {
+test('a changed clock is followed', (t) => {
   const right = narrowOffset(undefined, { dateUnixMs: 10_000, sentMs: 10_400, receivedMs: 10_500 });
   const set = { dateUnixMs: 20_000, sentMs: 3_620_400, receivedMs: 3_620_500 };
   t.same(narrowOffset(right, set), narrowOffset(undefined, set));
   t.end();
 });
 
-t.test('a time field names a moment, or says why it names none', (t) => {
+test('a time field names a moment, or says why it names none', (t) => {
   const noon = Date.UTC(2026, 10, 21, 12);
   t.same(readTimeField('2026-11-21T12:00', true), { ms: noon });
   t.equal(parseTimeField('2026-11-21T12:00:30', true), noon + 30_000);

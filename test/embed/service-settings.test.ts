@@ -1,19 +1,19 @@
 /**
  * Typed settings of an embedded service: the same names, values and errors as those of `svc serve`.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { configOf, type ServiceSettings } from '../../src/embed/service-settings.ts';
 import { ConfigError, loadConfig } from '../../src/platform/settings/config.ts';
 import { settingsTable } from '../../src/platform/settings/settings.ts';
 
-t.test('each setting has the name of its variable, in camel case', (t) => {
+test('each setting has the name of its variable, in camel case', (t) => {
   for (const [key, { name }] of Object.entries(settingsTable)) {
     t.equal(`SVC_${key.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`, name);
   }
   t.end();
 });
 
-t.test('typed values equal their parsed texts, and all others have their defaults', (t) => {
+test('typed values equal their parsed texts, and all others have their defaults', (t) => {
   const cases: readonly [ServiceSettings, Readonly<Record<string, string>>][] = [
     [{}, {}],
     [
@@ -33,7 +33,7 @@ t.test('typed values equal their parsed texts, and all others have their default
   t.end();
 });
 
-t.test('unknown, empty and invalid settings are named together', (t) => {
+test('unknown, empty and invalid settings are named together', (t) => {
   const problemsOf = (given: object) => {
     try {
       return configOf(given);

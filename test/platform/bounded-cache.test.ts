@@ -1,8 +1,8 @@
 /** The bounded cache evicts the entry that was set longest ago, and no other. */
-import t from 'tap';
+import { test } from 'tap';
 import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
 
-t.test('a new entry beyond the bound evicts the oldest one', (t) => {
+test('a new entry beyond the bound evicts the oldest one', (t) => {
   const cache = new BoundedCache<string, number>(3);
   for (const [i, key] of ['a', 'b', 'c'].entries()) cache.set(key, i);
   cache.set('a', 10);

@@ -1,5 +1,5 @@
 /** Requests over a connection to NATS that loses some of them, as during an election. */
-import t from 'tap';
+import { test } from 'tap';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { JetStreamConnection } from '../../streams/platform/jetstream/connection.ts';
 import { openDurableConsumer } from '../../streams/platform/jetstream/durable-consumer.ts';
@@ -9,7 +9,7 @@ import { dataFolder } from '../support/program.ts';
 
 const nats = 'nats-server 2.15.1';
 
-t.test('DUR-23: a repeatable request is resent before its time-out', needs(nats), async (t) => {
+test('DUR-23: a repeatable request is resent before its time-out', needs(nats), async (t) => {
   const server = await startNatsServer({ program: componentPath(nats), folder: dataFolder(t) });
   t.teardown(() => server.kill());
   const clock = new VirtualClock(0);
@@ -37,7 +37,7 @@ t.test('DUR-23: a repeatable request is resent before its time-out', needs(nats)
   }
 });
 
-t.test(
+test(
   'a durable consumer opens although its first request got no response',
   needs(nats),
   async (t) => {

@@ -1,6 +1,6 @@
 /** Our RxJS operators, by marble diagrams on virtual time: values, order, errors, subscriptions. */
 import { concatMap, from, map, NEVER, of, pipe, Subject, take, tap, throwError } from 'rxjs';
-import t from 'tap';
+import { test } from 'tap';
 import {
   mapInOrder,
   mapInSlices,
@@ -10,7 +10,7 @@ import {
 } from '../../streams/platform/operators.ts';
 import { marbles } from '../support/marbles.ts';
 
-t.test('mapInOrder passes plain results at once', (t) => {
+test('mapInOrder passes plain results at once', (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }) => {
     const source = hot('-a-(bc)-|');
     expectObservable(source.pipe(mapInOrder((value) => value.toUpperCase()))).toBe('-A-(BC)-|');
@@ -19,7 +19,7 @@ t.test('mapInOrder passes plain results at once', (t) => {
   t.end();
 });
 
-t.test('mapInOrder lets later values wait for an observable, one at a time', (t) => {
+test('mapInOrder lets later values wait for an observable, one at a time', (t) => {
   marbles(t, ({ hot, cold, expectObservable, expectSubscriptions }) => {
     const first = cold('---x|');
     const second = cold('-y|');
@@ -34,7 +34,7 @@ t.test('mapInOrder lets later values wait for an observable, one at a time', (t)
   t.end();
 });
 
-t.test('mapInOrder ends with the first error of the source or of an inner observable', (t) => {
+test('mapInOrder ends with the first error of the source or of an inner observable', (t) => {
   const fails = new Error('thrown');
   const thrown = () => {
     throw fails;
@@ -53,7 +53,7 @@ t.test('mapInOrder ends with the first error of the source or of an inner observ
   t.end();
 });
 
-t.test('mapInOrder unsubscribes from the source and the inner observable', (t) => {
+test('mapInOrder unsubscribes from the source and the inner observable', (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }) => {
     const source = hot('-a----');
     const inner = hot('--x---y');
@@ -64,7 +64,7 @@ t.test('mapInOrder unsubscribes from the source and the inner observable', (t) =
   t.end();
 });
 
-t.test('mapInOrder does not grow the stack for observables that end at once', (t) => {
+test('mapInOrder does not grow the stack for observables that end at once', (t) => {
   const values = Array.from({ length: 50_000 }, (_, i) => i);
   const gate = new Subject<number>();
   const seen: number[] = [];
@@ -85,7 +85,7 @@ function* stepsOf(count: number): Steps<string> {
 const counts = { a: 0, b: 3, c: 1 };
 const done = { x: '0 steps', y: '3 steps', z: '1 steps' };
 
-t.test('mapInSlices without a pacer does all of the work at once', (t) => {
+test('mapInSlices without a pacer does all of the work at once', (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }) => {
     const source = hot('-a-bc|', counts);
     expectObservable(source.pipe(mapInSlices(stepsOf))).toBe('-x-yz|', done);
@@ -94,7 +94,7 @@ t.test('mapInSlices without a pacer does all of the work at once', (t) => {
   t.end();
 });
 
-t.test('mapInSlices spreads steps over the turns of its pacer, in order', (t) => {
+test('mapInSlices spreads steps over the turns of its pacer, in order', (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }, pacer) => {
     const source = hot('-a-bc|', counts);
     // The fourth `next()` of b has its result, three turns later; then c takes one more turn.
@@ -104,7 +104,7 @@ t.test('mapInSlices spreads steps over the turns of its pacer, in order', (t) =>
   t.end();
 });
 
-t.test('mapInSlices stops with its turn when it is unsubscribed, and fails with its steps', (t) => {
+test('mapInSlices stops with its turn when it is unsubscribed, and fails with its steps', (t) => {
   let steps = 0;
   function* counted(): Steps<string> {
     for (;;) {
@@ -126,7 +126,7 @@ t.test('mapInSlices stops with its turn when it is unsubscribed, and fails with 
   t.end();
 });
 
-t.test('oneAtATime admits a value when the one before has passed all stages', (t) => {
+test('oneAtATime admits a value when the one before has passed all stages', (t) => {
   marbles(t, ({ hot, cold, expectObservable, expectSubscriptions }) => {
     const first = cold('-a|');
     const second = cold('--b|');
@@ -146,7 +146,7 @@ t.test('oneAtATime admits a value when the one before has passed all stages', (t
   t.end();
 });
 
-t.test('oneAtATime ends with an error, and with its subscriber', (t) => {
+test('oneAtATime ends with an error, and with its subscriber', (t) => {
   marbles(t, ({ hot, cold, expectObservable, expectSubscriptions }) => {
     const source = hot('-xy---z-|');
     const slow = cold('--a|');
@@ -161,7 +161,7 @@ t.test('oneAtATime ends with an error, and with its subscriber', (t) => {
   t.end();
 });
 
-t.test('oneAtATime accepts any number of synchronous values', (t) => {
+test('oneAtATime accepts any number of synchronous values', (t) => {
   const values = Array.from({ length: 50_000 }, (_, i) => i);
   t.same(
     valuesNow(from(values).pipe(oneAtATime(map((n) => n + 1)))),
@@ -170,7 +170,7 @@ t.test('oneAtATime accepts any number of synchronous values', (t) => {
   t.end();
 });
 
-t.test('valuesNow returns the synchronous values, and throws their error', (t) => {
+test('valuesNow returns the synchronous values, and throws their error', (t) => {
   t.same(valuesNow(from([1, 2]).pipe(map((n) => n + 1))), [2, 3]);
   t.throws(() => valuesNow(throwError(() => new Error('failed'))), new Error('failed'));
   t.throws(() => valuesNow(NEVER), /waits/);

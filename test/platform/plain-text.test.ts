@@ -1,9 +1,9 @@
 /** One-line text: accepted characters, and the replacement of all others. */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { asOneLine, isOneLine, isPlainText, oneLine } from '../../actors/platform/plain-text.ts';
 
-t.test('names in every script and emoji are one line, hidden characters are not', (t) => {
+test('names in every script and emoji are one line, hidden characters are not', (t) => {
   const good = [
     'Größe 7',
     '監視',
@@ -32,7 +32,7 @@ t.test('names in every script and emoji are one line, hidden characters are not'
   t.end();
 });
 
-t.test('any input becomes one line, and cleaning it twice changes nothing', (t) => {
+test('any input becomes one line, and cleaning it twice changes nothing', (t) => {
   const hidden = fc.constantFrom('\r', '\n', '\u202e', '\u200b', '\ud800', '\u{e0041}', ' ');
   const text = fc.array(fc.oneof(fc.string({ unit: 'binary' }), hidden)).map((all) => all.join(''));
   fc.assert(

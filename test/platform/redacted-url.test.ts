@@ -2,7 +2,7 @@
  * No displayed address contains its login or a token in its query: first the function itself, then
  * every setting, given an address with a secret in each possible place.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { complaintOf } from '../../actors/telemetry/collectors/libvirt/virsh.ts';
 import { settingsHelp } from '../../src/cli/settings-page.ts';
 import { createHealth, operatorReport } from '../../src/platform/health.ts';
@@ -12,7 +12,7 @@ import { flagOf, settingsTable } from '../../src/platform/settings/settings.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { redactedUrl, withoutLogins } from '../../streams/platform/redacted-url.ts';
 
-t.test('one address', (t) => {
+test('one address', (t) => {
   for (const [given, displayed] of [
     ['nats://u:p@h:4222', 'nats://[redacted]@h:4222'],
     ['nats://token@h', 'nats://[redacted]@h'],
@@ -33,7 +33,7 @@ t.test('one address', (t) => {
   t.end();
 });
 
-t.test('addresses within a text', (t) => {
+test('addresses within a text', (t) => {
   for (const [given, displayed] of [
     ['dial nats://u:p@h:1, refused', 'dial nats://[redacted]@h:1, refused'],
     ['at smtp://u:p/q@h and https://t@i/', 'at smtp://[redacted]@h and https://[redacted]@i/'],
@@ -80,7 +80,7 @@ function everySaid(args: readonly string[], environment: Readonly<Record<string,
 }
 
 for (const { name } of Object.values(settingsTable)) {
-  t.test(`${name} with a secret in an address`, (t) => {
+  test(`${name} with a secret in an address`, (t) => {
     for (const value of hostile) {
       const said = [
         everySaid([], { [name]: value }),
@@ -94,7 +94,7 @@ for (const { name } of Object.values(settingsTable)) {
   });
 }
 
-t.test('a log line, a reason of health, an error of virsh, help', (t) => {
+test('a log line, a reason of health, an error of virsh, help', (t) => {
   const lines: string[] = [];
   const write = (line: string) => void lines.push(line);
   const log = createLog({ level: 'debug', readable: false, clock: systemClock, write });

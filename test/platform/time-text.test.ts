@@ -2,7 +2,7 @@
  * Times that people type: each text names one moment, or is refused with a reason. Zones are
  * passed as functions, so that the days on which clocks change are tested in any zone.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { type ReadTimeOptions, readTime, withOffset } from '../../src/platform/time-text.ts';
 
 /** Time by which a zone is ahead of UTC, from the zone database of the runtime. */
@@ -35,7 +35,7 @@ function read(text: string, options: ReadTimeOptions): string {
   return found.kind === 'refused' ? found.problem : 'another form';
 }
 
-t.test('a time of day is the next or the last one, also in an hour that occurs twice', (t) => {
+test('a time of day is the next or the last one, also in an hour that occurs twice', (t) => {
   const cases: [typeof NEW_YORK, Side, string, string, string][] = [
     [NEW_YORK, 'after', '2026-11-01T06:45:00Z', '01:50', '2026-11-01T01:50:00-05:00'],
     [NEW_YORK, 'after', '2026-11-01T05:45:00Z', '01:50', '2026-11-01T01:50:00-04:00'],
@@ -56,7 +56,7 @@ t.test('a time of day is the next or the last one, also in an hour that occurs t
   t.end();
 });
 
-t.test('a time in a skipped hour is refused with the next time that exists', (t) => {
+test('a time in a skipped hour is refused with the next time that exists', (t) => {
   const skipped = read('02:30', { zone: NEW_YORK, ...near('after', '2026-03-08T03:00:00Z') });
   t.equal(
     skipped,
@@ -71,7 +71,7 @@ t.test('a time in a skipped hour is refused with the next time that exists', (t)
   t.end();
 });
 
-t.test('a time that occurs twice is refused, unless only one of the two is on its side', (t) => {
+test('a time that occurs twice is refused, unless only one of the two is on its side', (t) => {
   const text = '2026-11-01T01:50';
   const both =
     'this time occurs twice, because clocks are set back: give 2026-11-01T01:50:00-04:00 or 2026-11-01T01:50:00-05:00';
@@ -85,7 +85,7 @@ t.test('a time that occurs twice is refused, unless only one of the two is on it
   t.end();
 });
 
-t.test('a date is its first moment in the same zone as a time of day', (t) => {
+test('a date is its first moment in the same zone as a time of day', (t) => {
   t.equal(read('2026-12-01', { zone: NEW_YORK }), '2026-12-01T00:00:00-05:00');
   t.equal(read('2026-12-01', { zone: 'utc' }), '2026-12-01T00:00:00+00:00');
   // Clocks go from 23:59:59 to 01:00:00.
@@ -94,7 +94,7 @@ t.test('a date is its first moment in the same zone as a time of day', (t) => {
   t.end();
 });
 
-t.test('a day, a time or an offset that does not exist is refused', (t) => {
+test('a day, a time or an offset that does not exist is refused', (t) => {
   const cases: [string, RegExp][] = [
     ['2027-02-30', /^the day 2027-02-30 does not exist$/],
     ['2027-02-29T10:00:00Z', /^the day 2027-02-29 does not exist$/],
@@ -121,7 +121,7 @@ t.test('a day, a time or an offset that does not exist is refused', (t) => {
   t.end();
 });
 
-t.test('a time with an offset, or in Unix seconds, is exact, and no other is', (t) => {
+test('a time with an offset, or in Unix seconds, is exact, and no other is', (t) => {
   const exact = ['2026-11-21T12:00:00Z', '2026-11-21 13:00:00.000+01', '2026-11-21t07:00-0500'];
   for (const text of exact) {
     const unixMs = Date.parse('2026-11-21T12:00:00Z');

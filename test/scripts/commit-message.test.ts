@@ -1,8 +1,8 @@
 /** The hook for commit messages: which ones it rejects, and why. */
-import t from 'tap';
+import { test } from 'tap';
 import { messageProblems } from '../../scripts/commit-message.ts';
 
-t.test('a subject with an area and an imperative is accepted', (t) => {
+test('a subject with an area and an imperative is accepted', (t) => {
   for (const subject of [
     'history: split long days into chunks',
     'delivery: resume sending after the deliverer restarts',
@@ -16,7 +16,7 @@ t.test('a subject with an area and an imperative is accepted', (t) => {
   t.end();
 });
 
-t.test('a message that does not follow the rules is rejected with the reason', (t) => {
+test('a message that does not follow the rules is rejected with the reason', (t) => {
   const cases: [message: string, reason: RegExp][] = [
     ['fixed stuff', /area: imperative/],
     ['cli: Fix names', /area: imperative/],

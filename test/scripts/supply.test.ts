@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { billOfMaterials } from '../../scripts/supply/bill-of-materials.ts';
 import { supplyFindings } from '../../scripts/supply/findings.ts';
 
@@ -25,12 +25,12 @@ function findingsAfter(t: Test, edit: (write: (name: string, edit: Edit) => void
 
 type Edit = (text: string) => string;
 
-t.test('the dependencies of this project have no findings', (t) => {
+test('the dependencies of this project have no findings', (t) => {
   t.same(supplyFindings(root), []);
   t.end();
 });
 
-t.test('each rule about dependencies is enforced', (t) => {
+test('each rule about dependencies is enforced', (t) => {
   const cases: [name: string, file: string, edit: Edit, finding: RegExp][] = [
     [
       'a range of versions',
@@ -85,7 +85,7 @@ t.test('each rule about dependencies is enforced', (t) => {
   t.end();
 });
 
-t.test('the bill of materials lists exactly what npm installs for the service', (t) => {
+test('the bill of materials lists exactly what npm installs for the service', (t) => {
   const { components } = billOfMaterials();
   const listed = components.map(({ name, version }) => `${name}@${version}`);
   t.same(new Set(listed), installedForTheService());
@@ -99,7 +99,7 @@ t.test('the bill of materials lists exactly what npm installs for the service', 
   t.end();
 });
 
-t.test('the pinned Node is linked only where npm has left it out', (t) => {
+test('the pinned Node is linked only where npm has left it out', (t) => {
   const node = `node-linux-${process.arch}`;
   const script = join(root, 'scripts/link-node.js');
   const folder = t.testdir({ node_modules: { [node]: { bin: { node: 'the pinned one' } } } });

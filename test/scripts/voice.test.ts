@@ -1,5 +1,5 @@
 /** The voice ratchet: which sentences count, and that a limit is never raised. */
-import t from 'tap';
+import { test } from 'tap';
 import { patternOf } from '../../scripts/voice/patterns.ts';
 import { countsOf, findingsOf, lowered, overLimit, roomOf } from '../../scripts/voice/ratchet.ts';
 import { sentencesOf } from '../../scripts/voice/sentences.ts';
@@ -7,7 +7,7 @@ import { sentencesOf } from '../../scripts/voice/sentences.ts';
 /** Assembled here, so that the check of this repository does not count its own example. */
 const BAD = `${'What'} waits to be sent is cancelled.`;
 
-t.test('each form is found in a sentence, and plain English is not', (t) => {
+test('each form is found in a sentence, and plain English is not', (t) => {
   const cases: [sentence: string, name: string | undefined][] = [
     [BAD, 'clause as subject (what)'],
     [`${'Whoever'} asks gets an answer.`, 'clause as subject (who, those that)'],
@@ -27,7 +27,7 @@ t.test('each form is found in a sentence, and plain English is not', (t) => {
   t.end();
 });
 
-t.test('comments, strings and prose are read; code and short names are not', (t) => {
+test('comments, strings and prose are read; code and short names are not', (t) => {
   const code = [
     '/** Stops every reader.',
     ' * Then closes the file. */',
@@ -49,7 +49,7 @@ t.test('comments, strings and prose are read; code and short names are not', (t)
   t.end();
 });
 
-t.test('findings are counted by room', (t) => {
+test('findings are counted by room', (t) => {
   t.equal(roomOf('src/telemetry/query/a.ts'), 'src/telemetry');
   t.equal(roomOf('docs/alerting.md'), 'docs');
   t.equal(roomOf('README.md'), 'README.md');
@@ -66,7 +66,7 @@ t.test('findings are counted by room', (t) => {
   t.end();
 });
 
-t.test('a room over its limit fails with its sentences', (t) => {
+test('a room over its limit fails with its sentences', (t) => {
   const findings = findingsOf('src/cli/a/b.ts', `// ${BAD}`);
   t.same(overLimit(findings, { 'src/cli': 1 }), []);
   const [title, sentence] = overLimit(findings, {});
@@ -76,7 +76,7 @@ t.test('a room over its limit fails with its sentences', (t) => {
   t.end();
 });
 
-t.test('limits are lowered to the counts, and never raised', (t) => {
+test('limits are lowered to the counts, and never raised', (t) => {
   const counts = new Map([
     ['src/cli', 9],
     ['docs', 2],

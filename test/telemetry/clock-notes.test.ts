@@ -1,8 +1,8 @@
 /** Recorded faults of sources' clocks: spells, with their first and last row. */
-import t from 'tap';
+import { test } from 'tap';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 
-t.test('a fault is reported for the ranges that it touches, and only for its own VM', (t) => {
+test('a fault is reported for the ranges that it touches, and only for its own VM', (t) => {
   const notes = new ClockNotes();
   const reported = (fromMs: number, toMs: number, vm = 'vm-1', project = 'demo') =>
     notes.within(project, vm, fromMs, toMs);
@@ -26,7 +26,7 @@ t.test('a fault is reported for the ranges that it touches, and only for its own
   t.end();
 });
 
-t.test('a VM whose clock is ahead is reported as of its last refused row', (t) => {
+test('a VM whose clock is ahead is reported as of its last refused row', (t) => {
   const notes = new ClockNotes();
   notes.record('CLOCK_AHEAD', 'demo', 'vm-1', 1_000);
   notes.record('CLOCK_AHEAD', 'demo', 'a vm of two words', 2_000);
@@ -43,7 +43,7 @@ t.test('a VM whose clock is ahead is reported as of its last refused row', (t) =
   t.end();
 });
 
-t.test('recorded VMs are bounded: the one without a row for the longest time is forgotten', (t) => {
+test('recorded VMs are bounded: the one without a row for the longest time is forgotten', (t) => {
   const notes = new ClockNotes();
   for (let i = 0; i <= 50_000; i++) notes.record('CLOCK_AHEAD', 'demo', `vm-${i}`, i);
   t.same(notes.within('demo', 'vm-0', 0, 9e9), []);

@@ -3,7 +3,7 @@
  * that they cover. A step without an observation has no point. Times are seconds.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { EVALUATED_METRICS, metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
 import { frozenStretches } from '../../streams/telemetry/metrics/frozen.ts';
 import {
@@ -62,7 +62,7 @@ function points({ series }: MetricRange): [number, number][] {
   return (series[0]?.points ?? []).map(({ timeMs, value }) => [timeMs / 1000, value]);
 }
 
-t.test('the catalogue has every metric, each with its unit, series and limitation', (t) => {
+test('the catalogue has every metric, each with its unit, series and limitation', (t) => {
   t.equal(metricCatalogue.size, 20);
   for (const [id, { metricId, promqlName, limitation, expanded, source }] of metricCatalogue) {
     t.equal(metricId, id);
@@ -81,32 +81,29 @@ t.test('the catalogue has every metric, each with its unit, series and limitatio
   t.end();
 });
 
-t.test(
-  'MEAS-01: utilisation is CPU seconds over the interval times the vCPUs observed in it',
-  (t) => {
-    const rows = [
-      { at: 0, vcpus: 1, [CPU]: 0 },
-      { at: 30, vcpus: 1, [CPU]: 30 },
-      { at: 60, vcpus: 1, [CPU]: 30 },
-      { at: 90, vcpus: 4, [CPU]: 50 },
-      { at: 120, vcpus: 4, [CPU]: 80 },
-      { at: 210, vcpus: 4, [CPU]: 440 },
-    ];
-    const range = query('cpu_utilization_pct', rows);
-    t.same(points(range), [
-      [60, 50],
-      [120, 25],
-      [240, 100],
-    ]);
-    t.same(range.flags, ['CAPACITY_CHANGED'], 'a resize has an interval without a value');
-    t.equal(range.observedSamples, 4);
-    t.equal(range.expectedSamples, 8);
-    t.equal(range.lastObservedMs, 210_000);
-    t.end();
-  },
-);
+test('MEAS-01: utilisation is CPU seconds over the interval times the vCPUs observed in it', (t) => {
+  const rows = [
+    { at: 0, vcpus: 1, [CPU]: 0 },
+    { at: 30, vcpus: 1, [CPU]: 30 },
+    { at: 60, vcpus: 1, [CPU]: 30 },
+    { at: 90, vcpus: 4, [CPU]: 50 },
+    { at: 120, vcpus: 4, [CPU]: 80 },
+    { at: 210, vcpus: 4, [CPU]: 440 },
+  ];
+  const range = query('cpu_utilization_pct', rows);
+  t.same(points(range), [
+    [60, 50],
+    [120, 25],
+    [240, 100],
+  ]);
+  t.same(range.flags, ['CAPACITY_CHANGED'], 'a resize has an interval without a value');
+  t.equal(range.observedSamples, 4);
+  t.equal(range.expectedSamples, 8);
+  t.equal(range.lastObservedMs, 210_000);
+  t.end();
+});
 
-t.test('a point covers the step that ends at it; a step without an observation has none', (t) => {
+test('a point covers the step that ends at it; a step without an observation has none', (t) => {
   const used = 'svc_vm_load1';
   const rows = [
     { at: 1, [used]: 1 },
@@ -131,7 +128,7 @@ t.test('a point covers the step that ends at it; a step without an observation h
   t.end();
 });
 
-t.test('rows without the metric are a separate kind of gap', (t) => {
+test('rows without the metric are a separate kind of gap', (t) => {
   const rows = [
     { at: 30, svc_vm_load1: 1 },
     { at: 120, svc_vm_memory_total_bytes: 8 },
@@ -143,7 +140,7 @@ t.test('rows without the metric are a separate kind of gap', (t) => {
   t.end();
 });
 
-t.test('memory, filesystems and running are returned as reported', (t) => {
+test('memory, filesystems and running are returned as reported', (t) => {
   const total = 'svc_vm_memory_total_bytes';
   const memory = [
     { at: 60, [total]: 100, svc_vm_memory_free_bytes: 40, svc_vm_memory_used_bytes: 1 },
@@ -175,7 +172,7 @@ t.test('memory, filesystems and running are returned as reported', (t) => {
   t.end();
 });
 
-t.test('an undeclared stop is unexpected: crashed, failed, destroyed', (t) => {
+test('an undeclared stop is unexpected: crashed, failed, destroyed', (t) => {
   const rows: Row[] = [
     { at: 60, state: 'RUNNING', reason: 'crashed' },
     { at: 120, state: 'STOPPED', reason: 'destroyed' },
@@ -211,7 +208,7 @@ t.test('an undeclared stop is unexpected: crashed, failed, destroyed', (t) => {
   t.end();
 });
 
-t.test('telemetry has the age of its newest observation, and none before the first', (t) => {
+test('telemetry has the age of its newest observation, and none before the first', (t) => {
   const rows: Row[] = [{ at: 100 }, { at: 130.5, svc_vm_load1: 1 }, { at: 200 }];
   const range = query('telemetry_age_seconds', rows, { endMs: 300_000 });
   const ages: [number, number][] = [
@@ -228,7 +225,7 @@ t.test('telemetry has the age of its newest observation, and none before the fir
   t.end();
 });
 
-t.test('a rate is the sum of the VM and a series of each device', (t) => {
+test('a rate is the sum of the VM and a series of each device', (t) => {
   const [vda, vdb] = ['vda', 'vdb'].map((d) => `svc_vm_disk_read_bytes_total{device="${d}"}`);
   const rows: Row[] = [
     { at: 0, [`${vda}`]: 0, [`${vdb}`]: 100 },
@@ -246,7 +243,7 @@ t.test('a rate is the sum of the VM and a series of each device', (t) => {
   t.end();
 });
 
-t.test('a utilization from the source is weighted by its interval and vCPUs', (t) => {
+test('a utilization from the source is weighted by its interval and vCPUs', (t) => {
   const ready = 'svc_vm_cpu_utilization_pct';
   const rows: Row[] = [
     { at: 30, vcpus: 1, [ready]: 80 },
@@ -270,7 +267,7 @@ t.test('a utilization from the source is weighted by its interval and vCPUs', (t
   t.end();
 });
 
-t.test('a gap consists of no rows, a VM that is off, or rows without the metric', (t) => {
+test('a gap consists of no rows, a VM that is off, or rows without the metric', (t) => {
   const reasons = (rows: Row[]) => query('load_1m', rows).gaps.map(({ reason }) => reason);
   t.same(reasons([]), ['NO_SAMPLES']);
   t.same(reasons([{ at: 60, state: 'STOPPED' }]), ['NOT_RUNNING']);
@@ -284,7 +281,7 @@ t.test('a gap consists of no rows, a VM that is off, or rows without the metric'
   t.end();
 });
 
-t.test('EVAL-23: a running VM is FROZEN after an hour of unchanged rows', (t) => {
+test('EVAL-23: a running VM is FROZEN after an hour of unchanged rows', (t) => {
   const frozenRows = (seconds: number, more: (at: number) => object = () => ({})): Row[] =>
     Array.from({ length: seconds / 30 + 1 }, (_, i) => {
       const at = i * 30;
@@ -308,7 +305,7 @@ t.test('EVAL-23: a running VM is FROZEN after an hour of unchanged rows', (t) =>
   t.end();
 });
 
-t.test('percentages above 100 are kept and flagged, except rounding errors', (t) => {
+test('percentages above 100 are kept and flagged, except rounding errors', (t) => {
   const rows = [
     { at: 60, svc_vm_cpu_utilization_pct: 100.3 },
     { at: 120, svc_vm_cpu_utilization_pct: 113 },
@@ -381,7 +378,7 @@ const judged: readonly {
   },
 ];
 
-t.test('MEAS-12: an impossible value is not a point, and is reported with its kind', (t) => {
+test('MEAS-12: an impossible value is not a point, and is reported with its kind', (t) => {
   for (const { metric, row, before, value, impossible } of judged) {
     const rows = [
       ...(before ? [{ at: 90, vcpus: 2, ...before }] : []),
@@ -397,7 +394,7 @@ t.test('MEAS-12: an impossible value is not a point, and is reported with its ki
   t.end();
 });
 
-t.test('MEAS-12: an impossible value that lasts is a gap with that reason', (t) => {
+test('MEAS-12: an impossible value that lasts is a gap with that reason', (t) => {
   const rows = [0, 30, 60, 90, 120, 150, 180, 210, 240].map((at) => {
     return { at, svc_vm_cpu_utilization_pct: at >= 90 && at <= 180 ? 1_650 : 50 };
   });
@@ -409,7 +406,7 @@ t.test('MEAS-12: an impossible value that lasts is a gap with that reason', (t) 
   t.end();
 });
 
-t.test('MEAS-11: a gap has the cause that its rows name, the newest of several', (t) => {
+test('MEAS-11: a gap has the cause that its rows name, the newest of several', (t) => {
   const absent = (cause: string) => `svc_vm_reading_absent{cause="${cause}",reading="memory"}`;
   const [first, second] = [absent('MEMORY_NOT_POLLED'), absent('CLOCKS_APART')];
   const rows = [30, 60, 90, 120, 150, 180, 210, 240].map((at) => {
@@ -424,7 +421,7 @@ t.test('MEAS-11: a gap has the cause that its rows name, the newest of several',
   t.end();
 });
 
-t.test('a coarse step of a rate is the time-weighted mean of its fine steps', (t) => {
+test('a coarse step of a rate is the time-weighted mean of its fine steps', (t) => {
   const reads = 'svc_vm_disk_read_bytes_total{device="vda"}';
   const row = fc.record({ after: fc.integer({ min: 1, max: 90 }), more: fc.nat(1_000) });
   const property = fc.property(fc.array(row, { minLength: 2, maxLength: 40 }), (made) => {

@@ -2,13 +2,13 @@
  * Memory cached between queries, bounded by its weight: expressions, plans, regular expressions,
  * columns.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { type Cached, ColumnCache } from '../../sqlite/telemetry/history/columns/column-cache.ts';
 import { createMatcher, RegexpBudget, RegexpError } from '../../src/telemetry/promql/matcher.ts';
 import { ParsedExpressions } from '../../src/telemetry/query/promql/promql-evaluation.ts';
 import { ProjectCache } from '../../src/telemetry/query/series/project-series.ts';
 
-t.test('cached expressions are bounded by weight, and each project evicts its own', (t) => {
+test('cached expressions are bounded by weight, and each project evicts its own', (t) => {
   const parsed = new ParsedExpressions({ bytesMax: 4_000_000, projectBytesMax: 2_000_000 });
   const other = parsed.parse('quiet', 'sum(x)');
   const first = parsed.parse('loud', costly(0, 100));
@@ -21,7 +21,7 @@ t.test('cached expressions are bounded by weight, and each project evicts its ow
   t.end();
 });
 
-t.test('entries of projects are bounded, even if they grow while in use', (t) => {
+test('entries of projects are bounded, even if they grow while in use', (t) => {
   const cache = new ProjectCache<{ bytes: number }>({ bytesMax: 100, projectBytesMax: 60 });
   const grown = { bytes: 10 };
   cache.put('a', 'grows', grown);
@@ -47,7 +47,7 @@ t.test('entries of projects are bounded, even if they grow while in use', (t) =>
   t.end();
 });
 
-t.test('all regular expressions of one expression are bounded together', (t) => {
+test('all regular expressions of one expression are bounded together', (t) => {
   const budget = new RegexpBudget();
   const make = (i: number) => createMatcher('a', '=~', `x${i}[^y]{900}`, budget);
   t.throws(() => {
@@ -63,7 +63,7 @@ t.test('all regular expressions of one expression are bounded together', (t) => 
   t.end();
 });
 
-t.test('columns have a bound even if each query reads a little more than the previous one', (t) => {
+test('columns have a bound even if each query reads a little more than the previous one', (t) => {
   const cache = new ColumnCache(1000);
   const kept = new Set<Cached>();
   for (let query = 0; query < 50; query++) {

@@ -1,5 +1,5 @@
 /** The last observation times of each VM: repeated rows, and clocks that go back. */
-import t from 'tap';
+import { test } from 'tap';
 import { RecentTimes } from '../../actors/telemetry/ingest/ingest.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 
@@ -11,7 +11,7 @@ function row(observedMs: number, sequence: number): IngestRow {
   return { ...about, observedMs, sequence, series: [], values: [] };
 }
 
-t.test('EVAL-09: a source whose clock goes back is recorded', (t) => {
+test('EVAL-09: a source whose clock goes back is recorded', (t) => {
   const backwards: string[] = [];
   const times = new RecentTimes((_, vm) => backwards.push(vm));
   times.record('demo', [row(START_MS, 1)], START_MS);
@@ -20,7 +20,7 @@ t.test('EVAL-09: a source whose clock goes back is recorded', (t) => {
   t.end();
 });
 
-t.test('DUR-28: a source is not at fault if the service’s own clock was set back', (t) => {
+test('DUR-28: a source is not at fault if the service’s own clock was set back', (t) => {
   const backwards: string[] = [];
   const times = new RecentTimes((_, vm) => backwards.push(vm));
   times.record('demo', [row(START_MS + HOUR_MS, 1)], START_MS + HOUR_MS);

@@ -1,7 +1,7 @@
 /**
  * `ListVMMonitoring` on the wire: old values are never displayed as current, and pages stay right.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
 import { noRows } from '../../sqlite/telemetry/history/rows.ts';
 import { vmMethods } from '../../src/telemetry/query/vm/vm-queries.ts';
@@ -25,7 +25,7 @@ function row(secondsAgo: number, cpu?: number, more: Partial<SampleRow> = {}): S
   return { observedUnixMs: START_MS - secondsAgo * 1000, state: 'RUNNING', values, ...more };
 }
 
-t.test('The inventory', async (t) => {
+test('The inventory', async (t) => {
   const list = async (world: RpcWorld, request: object = {}) =>
     (await world.call('ListVMMonitoring', { projectName: 'projects/demo', ...request })).body;
   const memory = (value: number) => ({ series: MEMORY, value });

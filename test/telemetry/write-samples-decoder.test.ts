@@ -1,6 +1,6 @@
 /** Memory of the fast decoder for senders, before their rows are checked. */
 import { Buffer } from 'node:buffer';
-import t from 'tap';
+import { test } from 'tap';
 import { WriteSamplesDecoder } from '../../src/telemetry/api/write-samples-decoder.ts';
 import { encoded, type RequestInit } from '../support/write-requests.ts';
 
@@ -12,7 +12,7 @@ const bytesOf = (request: RequestInit) => Buffer.from(encoded(request));
 const anyProject = (projectName: string) => projectName.slice('projects/'.length);
 const onlyDemo = (projectName: string) => (projectName === 'projects/demo' ? 'demo' : undefined);
 
-t.test('ever new series and VMs are cached within a bound', (t) => {
+test('ever new series and VMs are cached within a bound', (t) => {
   const decoder = new WriteSamplesDecoder();
   let most = 0;
   for (let i = 0; i < 200; i++) {
@@ -37,7 +37,7 @@ t.test('ever new series and VMs are cached within a bound', (t) => {
   t.end();
 });
 
-t.test('nothing is cached for a project that the caller may not write into', (t) => {
+test('nothing is cached for a project that the caller may not write into', (t) => {
   const decoder = new WriteSamplesDecoder();
   const values = [{ series: 'svc_vm_load1', value: 1 }];
   for (const projectName of ['projects/other', `projects/${'x'.repeat(MIB / 2)}`, '']) {
@@ -50,7 +50,7 @@ t.test('nothing is cached for a project that the caller may not write into', (t)
   t.end();
 });
 
-t.test('the name of a VM that is too long is not cached', (t) => {
+test('the name of a VM that is too long is not cached', (t) => {
   const decoder = new WriteSamplesDecoder();
   const long = 'x'.repeat(MIB / 2);
   for (const vmName of [
@@ -65,7 +65,7 @@ t.test('the name of a VM that is too long is not cached', (t) => {
   t.end();
 });
 
-t.test('projects count towards the bound of names', (t) => {
+test('projects count towards the bound of names', (t) => {
   const decoder = new WriteSamplesDecoder();
   let most = 0;
   for (let i = 0; i <= 100_010; i++) {
@@ -78,7 +78,7 @@ t.test('projects count towards the bound of names', (t) => {
   t.end();
 });
 
-t.test('the same bytes split into values at other positions are other series', (t) => {
+test('the same bytes split into values at other positions are other series', (t) => {
   const decoder = new WriteSamplesDecoder();
   const [seriesA, seriesB] = [field(0x0a, 'a'), field(0x0a, 'b')];
   const label = field(0x12, Buffer.concat([field(0x0a, 'device'), field(0x12, 'vda')]));

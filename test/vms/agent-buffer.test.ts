@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import {
   BATCH_ROWS_MAX,
   RowBuffer,
@@ -59,7 +59,7 @@ function drained(buffer: RowBuffer): number[] {
   return times;
 }
 
-t.test('rows are read as they were written, oldest first, and removed once done', (t) => {
+test('rows are read as they were written, oldest first, and removed once done', (t) => {
   const { open, files } = opening(t);
   const buffer = open();
   t.equal(buffer.next(), undefined);
@@ -82,7 +82,7 @@ t.test('rows are read as they were written, oldest first, and removed once done'
   t.end();
 });
 
-t.test('an offered batch never changes, whatever is appended and however the process ends', (t) => {
+test('an offered batch never changes, whatever is appended and however the process ends', (t) => {
   const { open, clock, files } = opening(t);
   const buffer = open();
   buffer.append(row(START_MS));
@@ -115,30 +115,27 @@ t.test('an offered batch never changes, whatever is appended and however the pro
   t.end();
 });
 
-t.test(
-  'an incomplete last row is dropped; a damaged line loses only itself and is counted',
-  (t) => {
-    const { folder, open, files, dropped } = opening(t);
-    const buffer = open();
-    for (let i = 0; i < 3; i++) buffer.append(row(START_MS + i));
-    const path = join(folder, files()[0] ?? '');
-    appendFileSync(path, `[${START_MS + 3},7,[["svc_vm_lo`);
-    t.same(drained(open()), [0, 1, 2]);
-    t.same(dropped, [], 'it was never acknowledged');
-    writeFileSync(path, readFileText(['[1]', `[${START_MS + 9},8,[["svc_vm_load1",1]]]`, 'x']));
-    t.same(drained(open()), [9]);
-    t.same(dropped, [[2, 'DAMAGED']]);
-    mkdirSync(join(folder, 'else'));
-    t.same(drained(open()), [], 'foreign files are left alone');
-    t.end();
-  },
-);
+test('an incomplete last row is dropped; a damaged line loses only itself and is counted', (t) => {
+  const { folder, open, files, dropped } = opening(t);
+  const buffer = open();
+  for (let i = 0; i < 3; i++) buffer.append(row(START_MS + i));
+  const path = join(folder, files()[0] ?? '');
+  appendFileSync(path, `[${START_MS + 3},7,[["svc_vm_lo`);
+  t.same(drained(open()), [0, 1, 2]);
+  t.same(dropped, [], 'it was never acknowledged');
+  writeFileSync(path, readFileText(['[1]', `[${START_MS + 9},8,[["svc_vm_load1",1]]]`, 'x']));
+  t.same(drained(open()), [9]);
+  t.same(dropped, [[2, 'DAMAGED']]);
+  mkdirSync(join(folder, 'else'));
+  t.same(drained(open()), [], 'foreign files are left alone');
+  t.end();
+});
 
 function readFileText(lines: readonly string[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-t.test('rows that are too old or too many are dropped, oldest first, and counted', (t) => {
+test('rows that are too old or too many are dropped, oldest first, and counted', (t) => {
   const { open, dropped, files } = opening(t, { bytesMax: 20_000 });
   const buffer = open();
   for (let i = 0; i < 1_000; i++) buffer.append(row(START_MS + i));
@@ -160,7 +157,7 @@ t.test('rows that are too old or too many are dropped, oldest first, and counted
   t.end();
 });
 
-t.test('only its user can read it', (t) => {
+test('only its user can read it', (t) => {
   const { folder, open, files } = opening(t);
   open().append(row(START_MS));
   t.equal(statSync(folder).mode & 0o777, 0o700);
@@ -168,7 +165,7 @@ t.test('only its user can read it', (t) => {
   t.end();
 });
 
-t.test('a full disk stores no row, and no partial one', needs('tmpfs mounts'), (t) => {
+test('a full disk stores no row, and no partial one', needs('tmpfs mounts'), (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-small-disk-'));
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'svc-test', folder]);
   const clock = new VirtualClock(START_MS);

@@ -4,7 +4,7 @@
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import { SAMPLES_STREAM } from '../../../actors/telemetry/sample-log.ts';
 import { sealedSpec } from '../../../sqlite/platform/secrets/sealed-stream.ts';
 import { systemClock } from '../../../streams/platform/clock.ts';
@@ -39,7 +39,7 @@ const namesOf = async (program: Program, method: string, field: string) =>
 const incidentsOf = (program: Program) => namesOf(program, 'ListIncidents', 'incidents');
 const rulesOf = (program: Program) => namesOf(program, 'ListAlertRules', 'rules');
 
-t.test(
+test(
   'DUR-18: a service on NATS is backed up and restored',
   needs('nats-server 2.10.27'),
   async (t) => {

@@ -2,7 +2,7 @@
  * Three members on three nats-servers, started as a user does, through every fault that they must
  * survive, under load. Times are printed without a verdict.
  */
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import { componentPath, needs } from '../../support/components.ts';
 import {
   callAt,
@@ -49,7 +49,7 @@ const faults: Readonly<Record<string, (scenario: Scenario) => Promise<number>>> 
   'the members are replaced one by one': replaceMembers,
 };
 
-t.test('DUR-27: faults of three members lose nothing acknowledged', needs(nats), async (t) => {
+test('DUR-27: faults of three members lose nothing acknowledged', needs(nats), async (t) => {
   const scenario = await startScenario(t, { vms: 48, everyMs: 500 });
   for (const [what, happen] of Object.entries(faults)) {
     t.comment(`${what}: a webhook after ${Math.round(await happen(scenario))} ms`);
@@ -103,7 +103,7 @@ async function skewedClock(t: Test, scenario: Scenario): Promise<void> {
   }
 }
 
-t.test('DUR-27: rejected starts give the reason and harm no member', needs(nats), async (t) => {
+test('DUR-27: rejected starts give the reason and harm no member', needs(nats), async (t) => {
   const cluster = await startMembers(t, 1, scenarioSettings);
   const [member] = cluster.members;
   const url = cluster.nats.urls.join(',');

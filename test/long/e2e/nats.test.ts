@@ -2,7 +2,7 @@
  * The whole path on real nats-servers of both supported versions. The test is the source of a VM's
  * CPU readings, so no machine has to be busy.
  */
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import { e2eSettings, observedVm, walkAlert } from '../../e2e/path.ts';
 import { componentPath, needs } from '../../support/components.ts';
 import { startNatsServer } from '../../support/nats-server.ts';
@@ -14,7 +14,7 @@ const [IDLE, BUSY] = [5, 95];
 t.setTimeout(840_000);
 
 for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
-  t.test(`the whole path runs on ${version}`, needs(version), async (t) => {
+  test(`the whole path runs on ${version}`, needs(version), async (t) => {
     t.setTimeout(840_000);
     const server = await startNatsServer({
       program: componentPath(version),

@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nkeys } from '@nats-io/transport-node';
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import { openNats } from '../../../src/platform/nats.ts';
 import { ConfigError, loadConfig } from '../../../src/platform/settings/config.ts';
 import { systemClock } from '../../../streams/platform/clock.ts';
@@ -247,7 +247,7 @@ function assertNoSecret(t: Test, text: string): void {
 const newest = 'nats-server 2.15.1';
 t.jobs = 2;
 for (const { name, server: settings, good, bad, url = {} } of ways) {
-  t.test(name, { ...needs(newest), buffered: true }, async (t) => {
+  test(name, { ...needs(newest), buffered: true }, async (t) => {
     const folder = folderOf(t);
     const program = componentPath(newest);
     const server = await startNatsServer({ program, folder: dataFolder(t), settings });
@@ -264,7 +264,7 @@ for (const { name, server: settings, good, bad, url = {} } of ways) {
   });
 }
 
-t.test('several addresses with one login, one of them unreachable', needs(newest), async (t) => {
+test('several addresses with one login, one of them unreachable', needs(newest), async (t) => {
   const folder = dataFolder(t);
   const server = await startNatsServer({
     program: componentPath(newest),
@@ -282,7 +282,7 @@ t.test('several addresses with one login, one of them unreachable', needs(newest
   assertNoSecret(t, `${refused.stack} ${refused.cause?.stack} ${JSON.stringify(refused)}`);
 });
 
-t.test('a certificate for another host', needs(newest), async (t) => {
+test('a certificate for another host', needs(newest), async (t) => {
   const settings = `tls { ${pair} }`;
   const server = await startNatsServer({
     program: componentPath(newest),
@@ -297,7 +297,7 @@ t.test('a certificate for another host', needs(newest), async (t) => {
   });
 });
 
-t.test('TLS without the client certificate that the server requires', needs(newest), async (t) => {
+test('TLS without the client certificate that the server requires', needs(newest), async (t) => {
   const ca = certificate('nats-ca.pem');
   const settings = `tls { ${pair}, ca_file: "${ca}", verify: true }`;
   const server = await startNatsServer({
@@ -311,7 +311,7 @@ t.test('TLS without the client certificate that the server requires', needs(newe
   });
 });
 
-t.test('a user without permissions is told which are missing', needs(newest), async (t) => {
+test('a user without permissions is told which are missing', needs(newest), async (t) => {
   const permissions = 'permissions: { publish: "x" }';
   const settings = `authorization { users: [{ user: svc, password: "${SECRET}", ${permissions} }] }`;
   const server = await startNatsServer({
@@ -328,7 +328,7 @@ t.test('a user without permissions is told which are missing', needs(newest), as
   });
 });
 
-t.test(
+test(
   'the permissions listed in docs/operations/cluster.md are sufficient',
   needs(newest),
   async (t) => {
@@ -367,7 +367,7 @@ t.test(
   },
 );
 
-t.test('a changed password needs no restart', needs(newest), async (t) => {
+test('a changed password needs no restart', needs(newest), async (t) => {
   const folder = folderOf(t);
   const store = dataFolder(t);
   const server = await startNatsServer({
@@ -399,29 +399,25 @@ t.test('a changed password needs no restart', needs(newest), async (t) => {
   t.match(await stream.state('LOG'), { messages: 0 });
 });
 
-t.test(
-  'DUR-24: svc serve exits at once with the code for bad settings',
-  needs(newest),
-  async (t) => {
-    const server = await startNatsServer({
-      program: componentPath(newest),
-      folder: dataFolder(t),
-      settings: userAndPassword,
-    });
-    t.teardown(() => server.kill());
-    const { code, text } = await runInProcess(['serve'], {
-      SVC_DATA: join(dataFolder(t), 'data'),
-      SVC_LISTEN: '127.0.0.1:0',
-      SVC_METRICS_LISTEN: 'off',
-      SVC_NATS_URL: server.url.replace('://', `://svc:${encoded}-wrong@`),
-    });
-    t.equal(code, 2);
-    t.match(text, /NATS at nats:\/\/127\.0\.0\.1:\d+ refuses the connection .*check the login in/);
-    assertNoSecret(t, text);
-  },
-);
+test('DUR-24: svc serve exits at once with the code for bad settings', needs(newest), async (t) => {
+  const server = await startNatsServer({
+    program: componentPath(newest),
+    folder: dataFolder(t),
+    settings: userAndPassword,
+  });
+  t.teardown(() => server.kill());
+  const { code, text } = await runInProcess(['serve'], {
+    SVC_DATA: join(dataFolder(t), 'data'),
+    SVC_LISTEN: '127.0.0.1:0',
+    SVC_METRICS_LISTEN: 'off',
+    SVC_NATS_URL: server.url.replace('://', `://svc:${encoded}-wrong@`),
+  });
+  t.equal(code, 2);
+  t.match(text, /NATS at nats:\/\/127\.0\.0\.1:\d+ refuses the connection .*check the login in/);
+  assertNoSecret(t, text);
+});
 
-t.test('settings that contradict each other', (t) => {
+test('settings that contradict each other', (t) => {
   const problems = (environment: Readonly<Record<string, string>>): string => {
     try {
       loadConfig([], environment);
@@ -448,7 +444,7 @@ t.test('settings that contradict each other', (t) => {
   t.end();
 });
 
-t.test('nothing listens: unavailable, as without a login', async (t) => {
+test('nothing listens: unavailable, as without a login', async (t) => {
   const url = `nats://u:${encoded}@127.0.0.1:${await reservePort()}`;
   const refused = await open(t, settingsOf('', url, {})).catch((error) => error);
   t.equal(refused.name, 'StreamUnavailable');

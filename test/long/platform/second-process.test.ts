@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { createLog } from '../../../src/platform/log.ts';
 import { loadConfig } from '../../../src/platform/settings/config.ts';
 import { createService } from '../../../src/service/service.ts';
@@ -125,7 +125,7 @@ async function statusOf({ baseUrl, projectName, apiKey }: Demo): Promise<number>
 }
 
 for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
-  t.test(
+  test(
     `DUR-22: rejected starts change nothing of a running service on ${version}`,
     needs(version),
     async (t) => {
@@ -189,7 +189,7 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
 }
 
 const newest = 'nats-server 2.15.1';
-t.test('rejected starts change nothing on an unused NATS', needs(newest), async (t) => {
+test('rejected starts change nothing on an unused NATS', needs(newest), async (t) => {
   const program = componentPath(newest);
   const server = await startNatsServer({ program, folder: dataFolder(t) });
   t.teardown(() => server.kill());

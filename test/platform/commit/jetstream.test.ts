@@ -3,7 +3,7 @@
  * same projects while the server is killed and restarted, and while retention empties a quiet
  * project's subject. Clients resend unanswered requests to either node.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { systemClock } from '../../../streams/platform/clock.ts';
 import { eventsSubject } from '../../../streams/platform/commit/events.ts';
 import { openJetStream } from '../../../streams/platform/jetstream/jetstream-stream.ts';
@@ -19,7 +19,7 @@ const REQUESTS = 40;
 const KILLS = 2;
 
 for (const version of natsServerVersions) {
-  t.test(`two nodes on ${version} agree and keep their answers`, needs(version), async (t) => {
+  test(`two nodes on ${version} agree and keep their answers`, needs(version), async (t) => {
     const program = componentPath(version);
     const server = await startNatsServer({ program, folder: t.testdir({}) });
     t.teardown(() => server.kill());
