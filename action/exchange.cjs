@@ -2522,22 +2522,24 @@ response is the same whether or not the resource exists"},MISSING_CAPABILITY:{co
 e caller lacks a permission. `capability` names the capability that the credential, or the owner of a new key, lacks; `r\
 ole` names the role that is too low"},IDENTITY_DISABLED:{code:Code.PermissionDenied,explanation:"The identity behind the\
  credential is disabled"},GRANT_REMOVED:{code:Code.PermissionDenied,explanation:"The identity's grant was removed"},HUMAN_OPERATION:{
-code:Code.PermissionDenied,explanation:"Only signed-in people may do this; no credential can"},INSECURE_TRANSPORT:{code:Code.
-PermissionDenied,explanation:"The request arrived over plain http and bypassed the proxy that terminates TLS. Use the ht\
-tps address"},WRONG_HOST:{code:Code.FailedPrecondition,status:421,explanation:"The Host header does not name this servic\
-e (SVC_PUBLIC_URL, SVC_ALLOWED_HOSTS), or it is missing, repeated or malformed (then 400). The request itself may be fin\
-e. Resend it with the right host name"},EXCHANGE_DENIED:{code:Code.PermissionDenied,explanation:"The CI identity is not \
-the approved one, or may not act now. `cause` says why, `claims` lists the differences as JSON, and `correlation` finds \
-the refusal in the audit log"},NOT_FOUND:{code:Code.NotFound,explanation:"The caller's project has no resource with that\
- name"},STALE_VERSION:{code:Code.Aborted,explanation:"The edit is based on an older version; `currentVersion` is the lat\
-est"},IN_PROGRESS:{code:Code.Aborted,explanation:"An earlier change is still being completed, such as ending the tokens \
-of a disabled account. Send the same request again a little later"},LIMIT_EXCEEDED:{code:Code.FailedPrecondition,explanation:"\
-The project, or one owner in it, has reached a limit; `limit` is its value"},INVALID_STATE:{code:Code.FailedPrecondition,
-explanation:"The resource is in a state that does not allow this"},RECIPIENT_NOT_MEMBER:{code:Code.FailedPrecondition,explanation:"\
-Mail is sent only to verified addresses of members; `addresses` lists the others"},TOO_MANY_REQUESTS:{code:Code.ResourceExhausted,
-explanation:"Too many requests. Back off and honour Retry-After"},QUERY_TIMEOUT:{code:Code.DeadlineExceeded,explanation:"\
-The query took longer than 10 seconds. Request less. Never read this as zero"},NOT_READY:{code:Code.Unavailable,explanation:"\
-A part of the service is not responding. The same request can be sent again"},UNKNOWN_PATH:{code:Code.Unimplemented,status:404,
+code:Code.PermissionDenied,explanation:"Only signed-in people may do this; no credential can"},SIGN_IN_TOO_OLD:{code:Code.
+PermissionDenied,explanation:"Making owners, keys, CI trusts and sessions of command lines needs a sign-in of the last 1\
+5 minutes (SVC_RECENT_SIGN_IN_MINUTES). Sign in again, then send the same request"},INSECURE_TRANSPORT:{code:Code.PermissionDenied,
+explanation:"The request arrived over plain http and bypassed the proxy that terminates TLS. Use the https address"},WRONG_HOST:{
+code:Code.FailedPrecondition,status:421,explanation:"The Host header does not name this service (SVC_PUBLIC_URL, SVC_ALL\
+OWED_HOSTS), or it is missing, repeated or malformed (then 400). The request itself may be fine. Resend it with the righ\
+t host name"},EXCHANGE_DENIED:{code:Code.PermissionDenied,explanation:"The CI identity is not the approved one, or may n\
+ot act now. `cause` says why, `claims` lists the differences as JSON, and `correlation` finds the refusal in the audit l\
+og"},NOT_FOUND:{code:Code.NotFound,explanation:"The caller's project has no resource with that name"},STALE_VERSION:{code:Code.
+Aborted,explanation:"The edit is based on an older version; `currentVersion` is the latest"},IN_PROGRESS:{code:Code.Aborted,
+explanation:"An earlier change is still being completed, such as ending the tokens of a disabled account. Send the same \
+request again a little later"},LIMIT_EXCEEDED:{code:Code.FailedPrecondition,explanation:"The project, or one owner in it\
+, has reached a limit; `limit` is its value"},INVALID_STATE:{code:Code.FailedPrecondition,explanation:"The resource is i\
+n a state that does not allow this"},RECIPIENT_NOT_MEMBER:{code:Code.FailedPrecondition,explanation:"Mail is sent only t\
+o verified addresses of members; `addresses` lists the others"},TOO_MANY_REQUESTS:{code:Code.ResourceExhausted,explanation:"\
+Too many requests. Back off and honour Retry-After"},QUERY_TIMEOUT:{code:Code.DeadlineExceeded,explanation:"The query to\
+ok longer than 10 seconds. Request less. Never read this as zero"},NOT_READY:{code:Code.Unavailable,explanation:"A part \
+of the service is not responding. The same request can be sent again"},UNKNOWN_PATH:{code:Code.Unimplemented,status:404,
 explanation:"There is nothing at that path, or the service is older than its client and lacks the method"},METHOD_NOT_ALLOWED:{
 code:Code.Unimplemented,status:405,explanation:"The path does not accept this HTTP method; the Allow header lists those \
 it accepts"},UNSUPPORTED_MEDIA_TYPE:{code:Code.InvalidArgument,status:415,explanation:"The path does not accept this Con\
@@ -2551,17 +2553,17 @@ EXIT_OF={[Code.Unauthenticated]:EXIT_DENIED,[Code.PermissionDenied]:EXIT_DENIED,
 Sign in with "svc login", or set SVC_API_KEY to a key',CREDENTIAL_EXPIRED:'Sign in again with "svc login", or use a new \
 key',CREDENTIAL_REVOKED:'Sign in again with "svc login", or use the successor of the key',PROJECT_BOUNDARY:'A key works \
 only in its own project. "svc projects list" shows the projects that you are a member of',HUMAN_OPERATION:'Keys cannot d\
-o this. Sign in with "svc login" and run it again',TOO_MANY_REQUESTS:"Try again later, or allow more time with --timeout",
-STALE_VERSION:"Another user changed it in the meantime. Check it, and run the command again",UNKNOWN_PATH:"The service i\
-s older than this command and does not have this method"};function refusalOf(error2,hints={}){if(!(error2 instanceof ConnectError))
-return;let[info]=error2.findDetails(ErrorInfoSchema),reason=info?.reason??snakeCase(Code[error2.code]??"unknown"),metadata={
-...info?.metadata,...retryAfterOf(error2)};return{reason,metadata,message:error2.rawMessage,hint:hints[reason]??hintFrom(
-reason,metadata)??HINTS[reason]??explanationOf(reason),exitCode:EXIT_OF[error2.code]??1}}function hintFrom(reason,{role,
-capability,correlation,metricId,known}){if(reason==="UNKNOWN_METRIC"){let closest=closestName(metricId??"",known?.split(
-", ")??[]);return closest&&`Did you mean ${JSON.stringify(closest)}?`}if(reason==="EXCHANGE_DENIED"&&correlation)return`\
-An owner of the project can look up this refusal: svc audit list --correlation ${correlation}`;if(reason==="MISSING_CAPA\
-BILITY"){if(role)return"An owner of the project can give you another role: svc members role";if(capability)return`A key \
-is limited to the permissions it was created with and those of its owner. Missing here: ${capability}`}}function explanationOf(reason){
+o this. Sign in with "svc login" and run it again',SIGN_IN_TOO_OLD:'Run "svc login", then this command again',TOO_MANY_REQUESTS:"\
+Try again later, or allow more time with --timeout",STALE_VERSION:"Another user changed it in the meantime. Check it, an\
+d run the command again",UNKNOWN_PATH:"The service is older than this command and does not have this method"};function refusalOf(error2,hints={}){
+if(!(error2 instanceof ConnectError))return;let[info]=error2.findDetails(ErrorInfoSchema),reason=info?.reason??snakeCase(
+Code[error2.code]??"unknown"),metadata={...info?.metadata,...retryAfterOf(error2)};return{reason,metadata,message:error2.
+rawMessage,hint:hints[reason]??hintFrom(reason,metadata)??HINTS[reason]??explanationOf(reason),exitCode:EXIT_OF[error2.code]??
+1}}function hintFrom(reason,{role,capability,correlation,metricId,known}){if(reason==="UNKNOWN_METRIC"){let closest=closestName(
+metricId??"",known?.split(", ")??[]);return closest&&`Did you mean ${JSON.stringify(closest)}?`}if(reason==="EXCHANGE_DE\
+NIED"&&correlation)return`An owner of the project can look up this refusal: svc audit list --correlation ${correlation}`;
+if(reason==="MISSING_CAPABILITY"){if(role)return"An owner of the project can give you another role: svc members role";if(capability)
+return`A key is limited to the permissions it was created with and those of its owner. Missing here: ${capability}`}}function explanationOf(reason){
 return Object.entries(errorCatalogue).find(([known])=>known===reason)?.[1].explanation}function retryAfterOf(error2){let retryAfterSeconds=error2.
 metadata.get("retry-after");return retryAfterSeconds===null?{}:{retryAfterSeconds}}function describeFault(error2,{command,
 json:json2,hints,fieldHint}){let refusal=refusalOf(error2,hints),fault=refusal??(error2 instanceof Fault?error2:void 0);
@@ -2608,16 +2610,18 @@ secret||(session={...session,secret},writeSession(path,session))}}}function sess
 cookieName}=${session.secret}`,origin:session.endpoint}}function rotatedSecret(setCookies,name){for(let cookie of setCookies){
 let[pair=""]=cookie.split(";");if(pair.startsWith(`${name}=`)&&pair.length>name.length+1)return pair.slice(name.length+1)}}
 function givenEndpoint({endpoint,environment}){if(endpoint)return parseEndpoint("--endpoint",endpoint);let{SVC_ENDPOINT}=environment;
-return SVC_ENDPOINT?parseEndpoint("SVC_ENDPOINT",SVC_ENDPOINT):void 0}function notKnownWhere(){return new UsageError("Th\
-e address of the service is not set","Set --endpoint or SVC_ENDPOINT, for example https://monitoring.example.com")}function parseEndpoint(what,text2){
-let endpoint;try{endpoint=origin.parse(text2)}catch(error2){throw!(error2 instanceof BadSetting)&&!(error2 instanceof TypeError)?
-error2:new UsageError(`${what} must be ${origin.takes}, not ${JSON.stringify(redactedUrl(text2))}`)}if(isConfidential(new URL(
-endpoint)))return endpoint;throw new UsageError(`${what} uses plain HTTP, so the credential could be read on the network`,
-"Use HTTPS. Plain HTTP is accepted only for this machine")}var HEADER_SAFE=/^[\x21-\x7e]+$/;function checkedKey({SVC_API_KEY:key=""}){
-let isOurs=key.startsWith("svc_");if(HEADER_SAFE.test(key)&&(!isOurs||parseKey(key)))return key;throw new Fault("SVC_API\
-_KEY is not a valid key: its checksum is wrong",{exitCode:EXIT_DENIED,hint:"Check that it was copied completely, without\
- spaces or quotes"})}function notSignedIn(caller){return new Fault("You are not signed in",{exitCode:EXIT_DENIED,hint:caller===
-"person"?'Sign in with "svc login". Keys cannot do this':'Sign in with "svc login", or set SVC_API_KEY to a key'})}var zlib=__toESM(require("node:zlib"),1),import_node_util=require("node:util");function connectErrorFromNodeReason(reason){let code2=Code.Internal,chain=unwrapNodeErrorChain(reason).map(getNodeErrorProps);
+return SVC_ENDPOINT?parseEndpoint("SVC_ENDPOINT",SVC_ENDPOINT):void 0}function programOrigin(address){let url=new URL(address);
+return url.protocol==="http:"&&url.hostname.endsWith(".localhost")&&(url.hostname="127.0.0.1"),url.origin}function notKnownWhere(){
+return new UsageError("The address of the service is not set","Set --endpoint or SVC_ENDPOINT, for example https://monit\
+oring.example.com")}function parseEndpoint(what,text2){let endpoint;try{endpoint=programOrigin(origin.parse(text2))}catch(error2){
+throw!(error2 instanceof BadSetting)&&!(error2 instanceof TypeError)?error2:new UsageError(`${what} must be ${origin.takes}\
+, not ${JSON.stringify(redactedUrl(text2))}`)}if(isConfidential(new URL(endpoint)))return endpoint;throw new UsageError(
+`${what} uses plain HTTP, so the credential could be read on the network`,"Use HTTPS. Plain HTTP is accepted only for th\
+is machine")}var HEADER_SAFE=/^[\x21-\x7e]+$/;function checkedKey({SVC_API_KEY:key=""}){let isOurs=key.startsWith("svc_");
+if(HEADER_SAFE.test(key)&&(!isOurs||parseKey(key)))return key;throw new Fault("SVC_API_KEY is not a valid key: its check\
+sum is wrong",{exitCode:EXIT_DENIED,hint:"Check that it was copied completely, without spaces or quotes"})}function notSignedIn(caller){
+return new Fault("You are not signed in",{exitCode:EXIT_DENIED,hint:caller==="person"?'Sign in with "svc login". Keys ca\
+nnot do this':'Sign in with "svc login", or set SVC_API_KEY to a key'})}var zlib=__toESM(require("node:zlib"),1),import_node_util=require("node:util");function connectErrorFromNodeReason(reason){let code2=Code.Internal,chain=unwrapNodeErrorChain(reason).map(getNodeErrorProps);
 chain.some(p=>p.code=="ERR_STREAM_WRITE_AFTER_END")?code2=Code.Aborted:chain.some(p=>p.code=="ERR_STREAM_DESTROYED"||p.code==
 "ERR_HTTP2_INVALID_STREAM"||p.code=="ECONNRESET")?code2=Code.Aborted:chain.some(p=>p.code=="ETIMEDOUT"||p.code=="ENOTFOU\
 ND"||p.code=="EAI_AGAIN"||p.code=="ECONNREFUSED")&&(code2=Code.Unavailable);let ce=ConnectError.from(reason,code2);return ce!==
@@ -2895,13 +2899,14 @@ runChild:child=>runChild(child,isInteractive)}}async function ask(prompt){let li
 {input:process.stdin,output:process.stderr}),ended=(0,import_node_events.once)(lines,"close").then(()=>"");try{return await Promise.
 race([lines.question(prompt),ended])}finally{lines.close()}}async function openBrowser(url){let command=process.platform===
 "darwin"?"open":"xdg-open",hasDisplay=process.env.DISPLAY??process.env.WAYLAND_DISPLAY;if(command==="xdg-open"&&!hasDisplay)
-return!1;let child=(0,import_node_child_process.spawn)(command,[url],{stdio:"ignore",detached:!0}),started=await Promise.
-race([(0,import_node_events.once)(child,"spawn").then(()=>!0),(0,import_node_events.once)(child,"error").then(()=>!1)]);
-return child.unref(),started}var SIGNAL_BASE=128;async function runChild({command:[file="",...args],environment,onSignal},isInteractive){
-let forget=onSignal(signal=>{signal==="SIGINT"&&isInteractive||child.kill(signal)}),child=(0,import_node_child_process.spawn)(
-file,args,{stdio:"inherit",env:{...environment}});try{let[code2,signal]=await(0,import_node_events.once)(child,"exit");return signal!==
-null?{exitCode:SIGNAL_BASE+import_node_os.constants.signals[signal]}:{exitCode:code2??1}}catch(error2){let{code:code2,message}=error2;
-return{problem:message,missing:code2==="ENOENT"}}finally{forget()}}var sharedOptions=[{name:"endpoint",takes:"URL",help:"Address of the service; default: SVC_ENDPOINT"},{name:"timeout",takes:"\
+return!1;let child=(0,import_node_child_process.spawn)(command,[url],{stdio:"ignore",detached:!0,env:withoutSettings(process.
+env)}),started=await Promise.race([(0,import_node_events.once)(child,"spawn").then(()=>!0),(0,import_node_events.once)(child,
+"error").then(()=>!1)]);return child.unref(),started}function withoutSettings(environment){return Object.fromEntries(Object.
+entries(environment).filter(([name])=>!name.startsWith("SVC_")))}var SIGNAL_BASE=128;async function runChild({command:[file="",
+...args],environment,onSignal},isInteractive){let forget=onSignal(signal=>{signal==="SIGINT"&&isInteractive||child.kill(
+signal)}),child=(0,import_node_child_process.spawn)(file,args,{stdio:"inherit",env:{...environment}});try{let[code2,signal]=await(0,import_node_events.once)(
+child,"exit");return signal!==null?{exitCode:SIGNAL_BASE+import_node_os.constants.signals[signal]}:{exitCode:code2??1}}catch(error2){
+let{code:code2,message}=error2;return{problem:message,missing:code2==="ENOENT"}}finally{forget()}}var sharedOptions=[{name:"endpoint",takes:"URL",help:"Address of the service; default: SVC_ENDPOINT"},{name:"timeout",takes:"\
 DURATION",help:"Maximum wait for one response; default 30s"},{name:"json",help:"Print one JSON document, for programs"}],
 projectOption={name:"project",takes:"PROJECT",help:"Project, by id or name; default: SVC_PROJECT, or the only one you ar\
 e a member of"},requestIdOption={name:"request-id",takes:"UUID",help:"Request id of an earlier attempt without a respons\

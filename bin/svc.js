@@ -26,6 +26,8 @@ if (!existsSync(new URL('../src/main.ts', import.meta.url))) {
   // Threads find it by the variable alone: a first query waits half as long. The service has no
   // children that are programs of others, unlike "svc auth ci".
   if (process.argv[2] === 'serve') process.env.NODE_COMPILE_CACHE ??= compiled;
+  // Node's own response to the signal opens a debugger, which reads all secrets in memory.
+  process.on('SIGUSR1', () => {});
   const { main } = await import('../src/main.ts');
   process.exitCode = await main(process.argv.slice(2));
 } else if (existsSync(pinned) && process.env.SVC_REEXEC === undefined) {

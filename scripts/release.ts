@@ -1,12 +1,14 @@
 /**
- * `npm run release [-- --folder DIR] [--version V]`: builds the artefacts of a release from this
+ * `npm run release [-- --folder DIR] [--version V] [--sign KEY] [--builder NAME]`: builds the artefacts of a release from this
  * checkout with its dependencies installed, and needs no network.
  *
  *     svc-VERSION-linux-ARCH.tar.gz   the program with its Node and all its dependencies: unpack
  *     and run bin/svc
  *     svc_VERSION_ARCH.deb            the same as a Debian package, with unit, user and /etc/svc
  *     svc-sdk-VERSION.tgz             only the SDK for TypeScript, for npm
+ *     svc-VERSION-linux-ARCH.cdx.json its bill of materials, with the commit, builder and command
  *     SHA256SUMS                      checksums of these
+ *     SHA256SUMS.sig                  their ssh signature, if a key is given
  *
  * The same checkout gives the same bytes: entries are sorted, and have the time of the last commit.
  */
@@ -15,22 +17,29 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import packageJson from '../package.json' with { type: 'json' };
 import { buildDashboard } from './build-dashboard.mjs';
 import { assembleDebian } from './release/debian.ts';
 import { assembleProgram, bytesOf } from './release/program.ts';
 import { assembleSdk } from './release/sdk-package.ts';
+import { signSums } from './release/signature.ts';
+import { billOfMaterials } from './supply/bill-of-materials.ts';
+import { provenanceOf, withProvenance } from './supply/provenance.ts';
 
 /** Maximum unpacked size of the program, bytes; more is a fault of the release. */
 const PROGRAM_BYTES_MAX = 150e6;
 /** Maximum unpacked size of the SDK, bytes. */
 const SDK_BYTES_MAX = 5e6;
 
+const root = fileURLToPath(new URL('..', import.meta.url));
 const { values } = parseArgs({
   options: {
     folder: { type: 'string', default: 'dist/release' },
     version: { type: 'string', default: packageJson.version },
+    sign: { type: 'string' },
+    builder: { type: 'string' },
   },
 });
 // Folders that are made here are readable by everyone, whatever the builder's umask; files follow
@@ -49,7 +58,7 @@ async function release(): Promise<void> {
   const seconds = run('git', 'log', '-1', '--format=%ct').trim();
   process.env.SOURCE_DATE_EPOCH = seconds;
   mkdirSync(folder, { recursive: true });
-  const names = [await programArchive(), debianPackage(), sdkPackage()];
+  const names = [await programArchive(), debianPackage(), sdkPackage(), billOfRelease()];
   const sums = names.map((name) => {
     const digest = createHash('sha256')
       .update(readFileSync(join(folder, name)))
@@ -57,7 +66,12 @@ async function release(): Promise<void> {
     return `${digest}  ${name}\n`;
   });
   writeFileSync(join(folder, 'SHA256SUMS'), sums.join(''));
-  process.stdout.write(`written ${join(folder, 'SHA256SUMS')}\n`);
+  written('SHA256SUMS');
+  rmSync(join(folder, 'SHA256SUMS.sig'), { force: true });
+  if (values.sign !== undefined) {
+    signSums(folder, values.sign);
+    written('SHA256SUMS.sig');
+  }
 
   async function programArchive(): Promise<string> {
     const name = `svc-${version}-linux-${process.arch}`;
@@ -83,6 +97,15 @@ async function release(): Promise<void> {
     assertSize('package', SDK_BYTES_MAX);
     archive('package', 'tgz', `svc-sdk-${version}.tgz`);
     return `svc-sdk-${version}.tgz`;
+  }
+
+  function billOfRelease(): string {
+    const name = `svc-${version}-linux-${process.arch}.cdx.json`;
+    const command = 'npm ci && npm run release';
+    const from = provenanceOf(root, { command, builder: values.builder });
+    const bill = withProvenance(billOfMaterials(), from);
+    writeFileSync(join(folder, name), `${JSON.stringify(bill, null, 2)}\n`);
+    return written(name);
   }
 
   function archive(tree: string, ending: string, name = `${tree}.${ending}`): string {

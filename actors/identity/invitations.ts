@@ -7,14 +7,7 @@ import type { Role } from '../../machines/identity/membership.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import type {
-  Draft,
-  EventOf,
-  Host,
-  Instance,
-  ProjectView,
-  RequestKey,
-} from '../platform/host/host-port.ts';
+import type { Draft, Host, Instance, ProjectView, RequestKey } from '../platform/host/host-port.ts';
 import { displayedActor, recordAccessChange } from './access-notices.ts';
 import { memberIdOf } from './grants.ts';
 import {
@@ -26,26 +19,20 @@ import {
   revokeKeys,
 } from './membership-changes.ts';
 import {
+  INVITATIONS_MAX,
+  openTo,
+  recordAccepted,
+  recordInvitation,
+  withdrawInvitation,
+} from './open-invitations.ts';
+import {
   assertActive,
-  emailKey,
   memberFactsOf,
   parseEmail,
   personByEmail,
   personRow,
 } from './people-index.ts';
 import type { SignInSecrets } from './sign-in-secrets.ts';
-
-declare module '../platform/host/rows.ts' {
-  interface RecordBodies {
-    invitationTo: { readonly invitation: string };
-  }
-}
-
-/** Maximum open invitations of a project. */
-export const INVITATIONS_MAX = 100;
-
-/** Record of the open invitation to an address, by the digest of the address. */
-const TO_ADDRESS = 'invitationTo';
 
 /** The host, and the form of the links. */
 export interface InvitationDeps {
@@ -117,7 +104,7 @@ export function createInvitations(deps: InvitationDeps): Invitations {
               'The invitation was already accepted. Remove the member instead',
             );
           }
-          endInvitation(draft, row, { type: 'revoked', at: draft.at, by: by.name });
+          withdrawInvitation(draft, row, by.name);
           return {};
         },
       });
@@ -140,7 +127,7 @@ async function invite({ host, secrets }: InvitationDeps, requested: Invite): Pro
     decide(draft) {
       assertNoMember(host.view(SYSTEM_PROJECT), draft, email);
       const before = openTo(draft, email);
-      if (before) endInvitation(draft, before, { type: 'revoked', at: draft.at, by: by.name });
+      if (before) withdrawInvitation(draft, before, by.name);
       else if (draft.countInstances('invitation', { final: false }) >= INVITATIONS_MAX) {
         throw new Refusal(
           'LIMIT_EXCEEDED',
@@ -154,9 +141,8 @@ async function invite({ host, secrets }: InvitationDeps, requested: Invite): Pro
         const text = `${email} was invited as an OWNER by ${displayedActor(draft, by.name)}`;
         recordAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
       }
-      const body = { invitation: minted.id };
-      draft.putRecord({ kind: TO_ADDRESS, id: emailKey(email), body });
-      return body;
+      recordInvitation(draft, email, minted.id);
+      return { invitation: minted.id };
     },
   });
   const invitation = host.view(project).instance('invitation', answer.invitation);
@@ -183,12 +169,6 @@ function openFor({ host, clock }: InvitationDeps, email: string): Instance<'invi
     .filter((row) => row.value === 'pending' && nowMs < row.context.expiresMs);
 }
 
-function openTo(view: Pick<ProjectView, 'record' | 'instance'>, email: string) {
-  const id = view.record(TO_ADDRESS, emailKey(email))?.body.invitation;
-  const row = typeof id === 'string' ? view.instance('invitation', id) : undefined;
-  return row?.value === 'pending' ? row : undefined;
-}
-
 async function accept(
   { host }: InvitationDeps,
   requested: Parameters<Invitations['accept']>[0],
@@ -211,26 +191,13 @@ async function accept(
       }
       const system = host.view(SYSTEM_PROJECT);
       const facts = memberFactsOf(system, person, assertActive(system, person));
-      endInvitation(draft, row, { type: 'accepted', at: draft.at, person });
+      recordAccepted(draft, row, person);
       // An invitation never lowers a role.
       const present = draft.instance('membership', memberIdOf(project, person));
       const has = present?.value === 'active' ? present.context.role : role;
       join(draft, { person, ...facts }, higher(role, has), by);
     },
   });
-}
-
-/** Ends an invitation, and releases its address for another one. */
-export function endInvitation(
-  draft: Draft,
-  row: Instance<'invitation'>,
-  event: EventOf<'invitation'>,
-): void {
-  draft.send('invitation', row.instance, event);
-  const id = emailKey(row.context.email);
-  if (draft.record(TO_ADDRESS, id)?.body.invitation === row.instance) {
-    draft.putRecord({ kind: TO_ADDRESS, id, body: null });
-  }
 }
 
 /** Copies a person's name and address to their memberships where those differ. */

@@ -13,8 +13,8 @@ import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 import { displayedOwner, recordAccessChange } from './access-notices.ts';
 import { describeCredential } from './credentials.ts';
 import { parseOwner } from './grants.ts';
-import { endInvitation } from './invitations.ts';
 import { isKeyLive } from './key-state.ts';
+import { withdrawInvitation } from './open-invitations.ts';
 import { endWithConfirmed } from './sessions.ts';
 import { sameDigest } from './sign-in-secrets.ts';
 
@@ -239,7 +239,7 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
       row.value === 'pending' &&
       nowMs < row.context.expiresMs,
     end(draft, row, by) {
-      endInvitation(draft, row, { type: 'revoked', at: draft.at, by: by.name });
+      withdrawInvitation(draft, row, by.name);
       const { email } = row.context;
       recordLeak(draft, `The invitation of ${email} leaked and was withdrawn`, null);
     },

@@ -8,6 +8,7 @@ import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { displayedActor, keepFormerOwner, recordAccessChange } from './access-notices.ts';
 import { memberIdOf, ownerName } from './grants.ts';
+import { withdrawInvitationsOf } from './open-invitations.ts';
 
 /** Maximum memberships of a project, including those of people who left. */
 export const MEMBERS_MAX = 1_000;
@@ -92,10 +93,14 @@ function recordNewOwner(draft: Draft, id: string, by: Actor): void {
   recordAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
 }
 
-/** Notifies the remaining owners and the former one, who still sees the changes up to now. */
+/**
+ * Withdraws the owner's open invitations. Notifies the remaining owners and the former one, who
+ * still sees the changes up to now.
+ */
 function recordLostOwner(draft: Draft, id: string, what: string, by: Actor): void {
   const member = draft.instance('membership', id);
   if (!member) return;
+  withdrawInvitationsOf(draft, member.context.person, by.name);
   const text = `${displayedMember(member)}, an OWNER, ${what} by ${displayedActor(draft, by.name)}`;
   recordAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: id });
   keepFormerOwner(draft, id);

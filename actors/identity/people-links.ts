@@ -84,7 +84,8 @@ export interface Links {
   /**
    * A link for a person, by purpose; `cli` is required for that purpose. Throws a `Refusal`:
    * NOT_FOUND, IDENTITY_DISABLED, CREDENTIAL_REVOKED and CREDENTIAL_EXPIRED (the confirming session
-   * has ended), HUMAN_OPERATION (the confirming session belongs to a command line).
+   * has ended), HUMAN_OPERATION (the confirming session belongs to a command line),
+   * SIGN_IN_TOO_OLD (its sign-in is not recent).
    */
   linkFor(by: Actor, person: string, purpose: Purpose, cli?: CliConfirmation): Promise<IssuedLink>;
   /**
@@ -98,6 +99,8 @@ export interface LinksDeps {
   readonly host: Host;
   readonly clock: Clock;
   readonly secrets: SignInSecrets;
+  /** Maximum age of the sign-in that confirms a command line, ms. Default: `RECENT_MS`. */
+  readonly recentMs?: number;
 }
 
 /** Wraps the host. Links are in the chain of `_system`. */
@@ -162,7 +165,7 @@ function newToken({ link, token }: RequestedLink): string {
 }
 
 async function issue(
-  { host, secrets }: LinksDeps,
+  { host, secrets, recentMs }: LinksDeps,
   { by, person, purpose, cli: given, request }: LinkRequest,
 ): Promise<RequestedLink> {
   const cli = purpose === 'cli' ? given : null;
@@ -177,7 +180,7 @@ async function issue(
     ...(request && { request }),
     decide(draft) {
       assertActive(draft, person);
-      if (cli) assertMayConfirm(draft, cli.session, person);
+      if (cli) assertMayConfirm(draft, { session: cli.session, person, recentMs });
       return { link: id, expiresMs: startLink(draft, { id, hash, person, purpose, cli }) };
     },
   });
@@ -217,7 +220,8 @@ export async function signInByOwnLink(
       const { person, purpose } = link;
       assertActive(draft, person);
       const confirmedBy = link.confirmedBy ?? '';
-      if (purpose === 'cli') assertMayConfirm(draft, confirmedBy, person);
+      // Its sign-in was recent when it confirmed.
+      if (purpose === 'cli') assertMayConfirm(draft, { session: confirmedBy, person, recentMs: 0 });
       draft.send('signInLink', use.link, { type: 'used', at: draft.at, session: session.id });
       const provenEmail = purpose === 'email' ? proveEmail(draft, person) : '';
       const method = METHOD[purpose];

@@ -49,6 +49,8 @@ export interface VouchedIdentity {
   readonly email: string;
   readonly isEmailVerified: boolean;
   readonly displayName: string;
+  /** Time when the person last proved to be themselves there, Unix ms; absent = unknown. */
+  readonly authenticatedMs?: number;
 }
 
 interface LinkRequest {
@@ -56,8 +58,6 @@ interface LinkRequest {
   readonly agent: string;
   /** For links of purpose `cli` (RFC 7636). */
   readonly verifier?: string;
-  /** Person who is already signed in, and who then accepts an invitation. */
-  readonly person?: string;
 }
 
 /** All ways to start a person's session. */
@@ -69,6 +69,12 @@ export interface SignIns {
    * must sign in before opening the invitation.
    */
   signInByLink(request: LinkRequest): Promise<StartedSession>;
+  /**
+   * Makes a signed-in person a member by the link of an invitation. Their session stays as it is,
+   * because the link proves nothing. Returns false for the token of another link. Throws a
+   * `Refusal`, as `signInByLink`; INVALID_STATE for the person who made the invitation.
+   */
+  acceptInvitation(request: { readonly token: string; readonly person: string }): Promise<boolean>;
   /**
    * Signs in an account of the identity provider: a linked one; otherwise the person with that
    * verified address; otherwise a new person, if an open invitation names that verified address.
@@ -100,6 +106,14 @@ export function createSignIns(deps: SignInsDeps): SignIns {
       if (invitation === undefined) throw unknownLink();
       return signInByInvitation(deps, invitation, request);
     },
+    async acceptInvitation({ token, person }) {
+      const invitation = deps.secrets.parse('inv', token);
+      if (invitation === undefined) return false;
+      const row = openInvitation(deps, invitation, token);
+      if (row.context.invitedBy === humanOf(person).name) throw ownInvitation();
+      await deps.invitations.accept({ project: row.project, invitation, person });
+      return true;
+    },
     signInByIdentity: (identity, agent) => signInByIdentity(deps, identity, agent),
   };
 }
@@ -107,14 +121,11 @@ export function createSignIns(deps: SignInsDeps): SignIns {
 async function signInByInvitation(
   deps: SignInsDeps,
   id: string,
-  { token, agent, person: presenter }: LinkRequest,
+  { token, agent }: LinkRequest,
 ): Promise<StartedSession> {
   const { host, secrets, invitations } = deps;
-  const row = host.findInstance('invitation', id);
-  const isToken = sameDigest(row?.context.tokenHash, secrets.hash(token));
-  if (!row || !isToken) throw unknownLink();
-  assertOpen(host.view(SYSTEM_PROJECT), row, deps.clock.now());
-  const person = await personOfInvitation(deps, row, presenter);
+  const row = openInvitation(deps, id, token);
+  const person = await personOfInvitation(deps, row);
   await invitations.accept({ project: row.project, invitation: id, person });
   const session = secrets.mint('session');
   const { answer } = await host.submit({
@@ -124,13 +135,36 @@ async function signInByInvitation(
       assertActive(draft, person);
       assertOpen(draft, row, draft.at);
       // Joining was another commit, so the owner of the address may have signed in since.
-      if (presenter === undefined && isSomebody(draft, person, row)) throw usedInvitation('USED');
+      if (isSomebody(draft, person, row)) throw usedInvitation('USED');
       draft.putRecord({ kind: INVITATION_USED, id, body: { session: session.id } });
       const about = { person, method: 'link' as const, agent };
-      return startSession(draft, { id: session.id, hash: session.hash, ...about });
+      const begun = { id: session.id, hash: session.hash, ...about };
+      // An owner who invited knows the link too, so its use is no recent sign-in.
+      const isProof = isByOperator(row.context.invitedBy);
+      return startSession(draft, { ...begun, ...(!isProof && { authenticatedMs: null }) });
     },
   });
   return { session: session.id, person, secret: session.text, expiresMs: answer };
+}
+
+/** The row of an open invitation with that token. Throws like `signInByLink`. */
+function openInvitation(
+  { host, secrets, clock }: SignInsDeps,
+  id: string,
+  token: string,
+): Instance<'invitation'> {
+  const row = host.findInstance('invitation', id);
+  const isToken = sameDigest(row?.context.tokenHash, secrets.hash(token));
+  if (!row || !isToken) throw unknownLink();
+  assertOpen(host.view(SYSTEM_PROJECT), row, clock.now());
+  return row;
+}
+
+function ownInvitation(): Refusal {
+  return new Refusal(
+    'INVALID_STATE',
+    'You made this invitation yourself. Send its link to the person whom you invited',
+  );
 }
 
 /** A link starts one session, even if an earlier attempt ended between two commits. */
@@ -146,28 +180,23 @@ function assertOpen(
 }
 
 /**
- * The person who accepts the invitation: the signed-in one, or a new one. The inviter knows the
- * link, so it proves no address and signs in no existing person; otherwise any reader of the
- * invitation could become that person for a week. For a new person, the operator's word counts as
- * proof of the address. An acceptance that was interrupted before its session continues, for the
- * signed-in person or the one that this link has made (`id`). After any other acceptance the link
- * is useless, because it would sign in someone else.
+ * The new person who accepts the invitation. The inviter knows the link, so it proves no address
+ * and signs in no existing person; otherwise any reader of the invitation could become that person
+ * for a week. The operator's word counts as proof of the address. An acceptance that was
+ * interrupted before its session continues for the person that this link has made (`id`). After any
+ * other acceptance the link is useless, because it would sign in someone else.
  */
 async function personOfInvitation(
   { host }: SignInsDeps,
   row: Instance<'invitation'>,
-  presenter: string | undefined,
 ): Promise<string> {
   const { email, invitedBy, person: acceptedBy } = row.context;
   const isVouched = isByOperator(invitedBy);
   const id = invitedPersonId(row.instance);
   if (acceptedBy !== null) {
-    if (acceptedBy === presenter) return acceptedBy;
-    const isOwn = acceptedBy === id && presenter === undefined;
-    if (isOwn && !isSomebody(host.view(SYSTEM_PROJECT), id, row)) return acceptedBy;
+    if (acceptedBy === id && !isSomebody(host.view(SYSTEM_PROJECT), id, row)) return acceptedBy;
     throw usedInvitation('USED');
   }
-  if (presenter !== undefined) return presenter;
   const { answer } = await host.submit({
     project: SYSTEM_PROJECT,
     by: humanOf(id),
@@ -236,7 +265,8 @@ async function signInByIdentity(
       const person = recognise(draft, account, isInvited ? fresh : undefined);
       assertActive(draft, person);
       const about = { person, method: 'oidc' as SignInMethod, agent };
-      const begun = { id: session.id, hash: session.hash, ...about };
+      const { authenticatedMs = null } = identity;
+      const begun = { id: session.id, hash: session.hash, ...about, authenticatedMs };
       return { person, expiresMs: startSession(draft, begun) };
     },
   });

@@ -10,6 +10,7 @@ import { type Accounts, createAccounts } from './people-accounts.ts';
 import {
   displayedName,
   emailOrNone,
+  memberFactsOf,
   personByEmail,
   personRow,
   startPerson,
@@ -23,6 +24,8 @@ import { endSignIns } from './sign-ins.ts';
 export interface People extends SignIns, Links, Sessions, Accounts {
   /** Id of the person with a verified address. */
   personByEmail(email: string): string | undefined;
+  /** Name and address by which a person recognises themselves. Throws NOT_FOUND. */
+  nameOf(person: string): string;
   /** Makes a person, or returns the one with that address. Empty `email` = none. */
   ensurePerson(
     by: Actor,
@@ -52,10 +55,17 @@ export function createPeople(deps: PeopleDeps): People {
     ...createSessions(deps),
     ...createAccounts(deps),
     personByEmail: (email) => personByEmail(host.view(SYSTEM_PROJECT), emailOrNone(email)),
+    nameOf: (person) => nameOf(deps, person),
     ensurePerson: (by, about, request) => ensurePerson(deps, by, about, request),
     setPersonDisabled: (by, person, reason, request) =>
       setDisabled(deps, { by, request }, person, reason),
   };
+}
+
+function nameOf({ host }: PeopleDeps, person: string): string {
+  const system = host.view(SYSTEM_PROJECT);
+  const { displayName, email } = memberFactsOf(system, person, personRow(system, person).context);
+  return email === '' || email === displayName ? displayName : `${displayName} (${email})`;
 }
 
 async function ensurePerson(

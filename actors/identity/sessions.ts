@@ -23,6 +23,7 @@ import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, Host, Instance, RequestKey } from '../platform/host/host-port.ts';
 import { assertActive } from './people-index.ts';
+import { isRecentSignIn, RECENT_MS, signInTooOld } from './recent-sign-in.ts';
 import { type SignInSecrets, sameDigest } from './sign-in-secrets.ts';
 import { endSignIns, recordSignIn, revokeLinks, signInsOf } from './sign-ins.ts';
 
@@ -67,6 +68,8 @@ export interface LiveSession {
   readonly expiresMs: number;
   /** True if its secret is old enough to rotate with this request. */
   readonly isRotationDue: boolean;
+  /** True if the person signed in recently, see `recent-sign-in.ts`. */
+  readonly isRecent: boolean;
 }
 
 /** A session as displayed to its person. Times are Unix ms. */
@@ -126,6 +129,8 @@ export interface SessionsDeps {
     record(session: string): void;
     of(session: string): number | undefined;
   };
+  /** Maximum age of a recent sign-in, ms; 0 = any. Default: `RECENT_MS`. */
+  readonly recentMs?: number;
   /** Called when work without a waiting caller has failed. */
   readonly onFault: (what: string, error: unknown) => void;
 }
@@ -139,16 +144,23 @@ export interface NewSession {
   readonly agent: string;
   /** For `cli`: id of the session that confirmed it. */
   readonly confirmedBy?: string;
+  /** Time of the sign-in, Unix ms; null = unknown. Absent: now. */
+  readonly authenticatedMs?: number | null;
 }
 
 /** Adds a session to a decision of `_system`. Returns its absolute end, Unix ms. */
-export function startSession(draft: Draft, { id, agent, ...about }: NewSession): number {
+export function startSession(draft: Draft, session: NewSession): number {
+  const { id, agent, authenticatedMs, ...about } = session;
   const expiresMs = draft.at + (about.method === 'cli' ? CLI_SESSION_MS : SESSION_MS);
   recordSignIn(draft, about.person, 'session', id);
   draft.start('session', id, {
     at: draft.at,
     ...about,
     expiresMs,
+    // The provider's clock may be ahead.
+    ...(authenticatedMs !== undefined && {
+      authenticatedMs: authenticatedMs && Math.min(authenticatedMs, draft.at),
+    }),
     agent: agent.replace(/\p{Cc}+/gu, ' ').slice(0, AGENT_LENGTH_MAX),
   });
   return expiresMs;
@@ -222,7 +234,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
 }
 
 function sessionOf(
-  { host, clock, secrets, lastSeen }: SessionsDeps,
+  { host, clock, secrets, lastSeen, recentMs = RECENT_MS }: SessionsDeps,
   secret: string,
   act: {
     readonly endSoon: (id: string, reason: string) => void;
@@ -263,23 +275,37 @@ function sessionOf(
   const dueMs = isCurrent ? ROTATE_AFTER_MS : ROTATION_GRACE_MS;
   const getsNewSecret = isCurrent || (isNewUnseen && canRotateSecret(context));
   const isRotationDue = getsNewSecret && (nowMs - rotatedMs >= dueMs || isAhead(rotatedMs, nowMs));
-  return { session: row.instance, person, method, expiresMs, isRotationDue };
+  const isRecent = isRecentSignIn(context, nowMs, recentMs);
+  return { session: row.instance, person, method, expiresMs, isRotationDue, isRecent };
 }
 
 /**
  * Throws unless the session may confirm a sign-in of the command line: CREDENTIAL_REVOKED or
  * CREDENTIAL_EXPIRED unless it belongs to the person and is live, HUMAN_OPERATION if it belongs to
- * a command line itself. Otherwise a stolen secret could renew itself forever.
+ * a command line itself, SIGN_IN_TOO_OLD if it has no recent sign-in. Otherwise a stolen secret
+ * could renew itself forever.
  */
-export function assertMayConfirm(draft: Draft, id: string, person: string): void {
+export function assertMayConfirm(
+  draft: Draft,
+  { session: id, person, recentMs = RECENT_MS }: ConfirmingSession,
+): void {
   const row = draft.instance('session', id);
   if (!row || row.context.person !== person) throw over('SIGNED_OUT');
   assertLive(row, draft.at);
-  if (row.context.method !== 'cli') return;
-  throw new Refusal(
-    'HUMAN_OPERATION',
-    'The session of a command line cannot confirm another sign-in. Sign in by a link, by mail or at the identity provider',
-  );
+  if (row.context.method === 'cli') {
+    throw new Refusal(
+      'HUMAN_OPERATION',
+      'The session of a command line cannot confirm another sign-in. Sign in by a link, by mail or at the identity provider',
+    );
+  }
+  if (!isRecentSignIn(row.context, draft.at, recentMs)) throw signInTooOld();
+}
+
+/** A session that confirms a sign-in of the command line. */
+interface ConfirmingSession {
+  readonly session: string;
+  readonly person: string;
+  readonly recentMs: number | undefined;
 }
 
 function assertLive(row: Instance<'session'>, nowMs: number): void {

@@ -26,6 +26,11 @@ export interface SessionInput {
   readonly expiresMs: number;
   /** For `cli`: id of the session that confirmed it. Absent in sessions of older versions. */
   readonly confirmedBy?: string;
+  /**
+   * Time when the person last proved to be themselves, Unix ms; null = unknown. Absent: when the
+   * session began.
+   */
+  readonly authenticatedMs?: number | null;
 }
 
 export interface SessionContext extends Omit<SessionInput, 'at'> {
@@ -127,6 +132,7 @@ export const sessionMachine = chart.createMachine({
     givenUp: [],
     endedReason: null,
     ...(input?.confirmedBy !== undefined && { confirmedBy: input.confirmedBy }),
+    ...(input?.authenticatedMs !== undefined && { authenticatedMs: input.authenticatedMs }),
   }),
   initial: 'active',
   states: {

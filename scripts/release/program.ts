@@ -36,7 +36,7 @@ const UNUSED = [
 /** `bin/svc` runs with the Node beside it, wherever it is called from. */
 const LAUNCHER = `#!/bin/sh
 here=$(dirname "$(readlink -f "$0")")
-exec "$here/../node_modules/node-linux-ARCH/bin/node" "$here/svc.js" "$@"
+exec "$here/../node_modules/node-linux-ARCH/bin/node" --disable-sigusr1 "$here/svc.js" "$@"
 `;
 
 interface LockedPackage {

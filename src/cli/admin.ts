@@ -35,6 +35,7 @@ import { processPorts } from './client/ports.ts';
 import { localTime } from './client/texts.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { memberActions } from './member-actions.ts';
+import { rekeyAction } from './rekey-action.ts';
 import { dataOption, requestedSettings } from './service-folder.ts';
 import { streamActions } from './stream-actions.ts';
 
@@ -438,5 +439,6 @@ export const actions: readonly AdminAction[] = [
   ...snapshotActions,
   ...streamActions,
   ...memberActions,
+  rekeyAction,
   ...bounceActions,
 ];

@@ -18,10 +18,11 @@ import {
 } from '../../actors/delivery/sealed-values.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
+import { earlierKeys, UNSUBSCRIBE_PURPOSE } from '../platform/derived-keys.ts';
 import type { Resolve } from '../platform/http/dial.ts';
 import type { Log } from '../platform/log.ts';
 import type { MailQueue } from '../platform/mail/mail-queue.ts';
-import { createMailer, mailSender } from '../platform/mail/mailer.ts';
+import { createMailer, mailSender, smtpUrlOf } from '../platform/mail/mailer.ts';
 import type { RoomBase, Storage } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { countEndedDeliveries } from './ended-deliveries.ts';
@@ -71,6 +72,7 @@ export function openDelivery(parts: DeliveryParts) {
         mail: api.mail,
         origin: api.origin,
         deriveKey: storage.deriveKey,
+        earlierKeys: () => earlierKeys(storage.secrets, UNSUBSCRIBE_PURPOSE),
         groupWaitMs: settings.groupWaitSeconds * 1000,
       }),
   };
@@ -83,7 +85,7 @@ function notifierOf({ base, publicUrl, resolve }: DeliveryParts, guard: AddressG
     clock,
     ...(resolve && { resolve }),
     mail: {
-      smtpUrl: settings.smtpUrl,
+      smtpUrl: smtpUrlOf(settings),
       from: mailSender(settings),
       name: settings.smtpName,
       publicUrl,
@@ -210,9 +212,10 @@ function sealedPart({ base, storage, host }: DeliveryParts, sealed: ListedValues
 /** Empty without a mail server: then notices are only displayed in the project. */
 function ownerNoticeParts({ base, storage, host, publicUrl: origin }: DeliveryParts): Part[] {
   const { clock, closers, log, metrics, settings } = base;
-  if (settings.smtpUrl === null) return [];
+  const smtpUrl = smtpUrlOf(settings);
+  if (smtpUrl === null) return [];
   const mailer = createMailer({
-    url: settings.smtpUrl,
+    url: smtpUrl,
     from: mailSender(settings),
     name: settings.smtpName,
   });
@@ -242,6 +245,8 @@ export interface DestinationParts {
   readonly base: Pick<RoomBase, 'clock' | 'random' | 'log' | 'metrics'>;
   readonly host: Host;
   readonly deriveKey: Storage['deriveKey'];
+  /** Keys of unsubscribe links in mails from before a change of the master key. */
+  readonly earlierKeys: () => readonly Uint8Array[];
   readonly guard: AddressGuard;
   readonly sealed: ListedValues;
   /** See `DestinationsDeps`. */
@@ -274,7 +279,7 @@ export function openDestinations(parts: DestinationParts): {
     makeSecret: (source) => formatSecret(source.bytes(32)),
     ...(mails && { mail: { tokens, mails } }),
   };
-  const codes = createUnsubscribeCodes(parts.deriveKey(UNSUBSCRIBE_PURPOSE));
+  const codes = createUnsubscribeCodes(parts.deriveKey(UNSUBSCRIBE_PURPOSE), parts.earlierKeys);
   const links = createRecipientLinks({ host, tokens });
   const rests = new DestinationRests();
   rests.follow(host);
@@ -285,8 +290,6 @@ export function openDestinations(parts: DestinationParts): {
       addRecipientRoutes(app, { links, codes, origin, clock, log, metrics }),
   };
 }
-
-const UNSUBSCRIBE_PURPOSE = 'unsubscribe links';
 
 /** Makes the link by which a recipient unsubscribes with one click (RFC 8058). */
 export function unsubscribeLinks(

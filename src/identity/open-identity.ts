@@ -18,6 +18,7 @@ import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import { Sleep } from '../../streams/platform/pause.ts';
 import type { AnonymousLimits } from '../platform/http/anonymous-limits.ts';
+import type { Origins } from '../platform/http/service-address.ts';
 import { hashKey, mintKey, mintSecret, parseSecret } from '../platform/keys.ts';
 import type { Log } from '../platform/log.ts';
 import type { RoomBase, Storage } from '../platform/room-base.ts';
@@ -38,29 +39,38 @@ export interface IdentityParts {
   readonly base: RoomBase;
   readonly storage: Pick<Storage, 'member' | 'ownership' | 'secrets' | 'deriveKey'>;
   readonly host: RunningHost;
-  /** Origin for clients, known when the server listens. */
-  readonly origin: () => string;
+  /** Known when the server listens. */
+  readonly address: Origins;
 }
 
 /** `closers` closes it. Throws like `openSignIn` and `openAccessTokens`. */
-export async function openIdentity({ base, storage, host, origin }: IdentityParts) {
-  const { clock, random, log, metrics, closers } = base;
+export async function openIdentity({ base, storage, host, address }: IdentityParts) {
+  const { settings, clock, random, log, metrics, closers } = base;
   const { member, ownership, secrets, deriveKey } = storage;
+  const { origin, ownOrigin } = address;
   const lastUsed = createLastUsed({ store: secrets.lastUsed, clock, log });
   closers.add('last used', () => lastUsed.close());
   const leadMs = secrets.isShared ? KEY_LEAD_MS : 0;
   const tokens = await openAccessTokens({ secrets, clock, leadMs, issuer: origin });
   const onFault = reportFaults(base);
-  const identities = createIdentities({ host, clock, random, lastSeen: lastUsed, onFault });
+  const recentMs = settings.recentSignInMinutes * 60_000;
+  const ports = { host, clock, random, lastSeen: lastUsed, recentMs, onFault };
+  const identities = createIdentities(ports);
   const { people } = identities;
-  const { addRoutes: addSignInRoutes, ...signIn } = openSignIn({ base, people, deriveKey, origin });
+  const { addRoutes: addSignInRoutes, ...signIn } = openSignIn({
+    base,
+    people,
+    deriveKey,
+    address,
+  });
   const { mail } = signIn;
-  const sessions = { people, readCookie: readSessionCookie, origin };
+  const sessions = { people, readCookie: readSessionCookie, origin: ownOrigin };
   const authenticator = createAuthenticator({
     host,
     clock,
     tokens,
     sessions,
+    recentMs,
     recordUse: lastUsed.record,
     refusal: () => member.refusal(),
   });

@@ -3,12 +3,12 @@
  * are configured, the routes, and the session cookie. Neither the provider nor the mail server is
  * called at the start, so that the service runs while they are unavailable.
  */
-import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
+import type { Origins } from '../platform/http/service-address.ts';
 import { MailQueue } from '../platform/mail/mail-queue.ts';
-import { createMailer, mailSender } from '../platform/mail/mailer.ts';
+import { createMailer, mailSender, smtpUrlOf } from '../platform/mail/mailer.ts';
 import type { RoomBase } from '../platform/room-base.ts';
-import { ConfigError } from '../platform/settings/config.ts';
+import { readSecretFile } from '../platform/settings/secret-file.ts';
 import { createAccountLinks } from './sign-in/account-link.ts';
 import type { AuthRoutesDeps } from './sign-in/auth-scope.ts';
 import { createIdentityProvider, type IdentityProvider } from './sign-in/identity-provider.ts';
@@ -20,8 +20,8 @@ export interface SignInParts {
   readonly base: Omit<RoomBase, 'health'>;
   readonly people: AuthRoutesDeps['people'];
   readonly deriveKey: (purpose: string) => Uint8Array;
-  /** Origin for clients, known when the server listens. */
-  readonly origin: () => string;
+  /** Known when the server listens. */
+  readonly address: Origins;
 }
 
 export interface SignIn {
@@ -33,7 +33,8 @@ export interface SignIn {
 }
 
 /** Throws `ConfigError` if the client secret cannot be read. */
-export function openSignIn({ base, people, deriveKey, origin }: SignInParts): SignIn {
+export function openSignIn({ base, people, deriveKey, address }: SignInParts): SignIn {
+  const { origin } = address;
   const { clock, random, log, metrics } = base;
   const rotateCookie = createRotateCookie({ people, origin, clock, log, metrics });
   const mail = openMail(base);
@@ -45,13 +46,14 @@ export function openSignIn({ base, people, deriveKey, origin }: SignInParts): Si
     mail,
     addRoutes: (app) =>
       addAuthRoutes(app, {
+        ...address,
         people,
-        origin,
         rotateCookie,
         mail,
         provider,
         loginStates,
         accountLinks,
+        recentMs: base.settings.recentSignInMinutes * 60_000,
         clock,
         random,
         log,
@@ -61,7 +63,7 @@ export function openSignIn({ base, people, deriveKey, origin }: SignInParts): Si
 }
 
 function openMail({ settings, clock, log, metrics, closers }: SignInParts['base']) {
-  const { smtpUrl } = settings;
+  const smtpUrl = smtpUrlOf(settings);
   if (smtpUrl === null) return undefined;
   const mailer = createMailer({
     url: smtpUrl,
@@ -78,7 +80,9 @@ function openProvider({ settings, clock }: SignInParts['base']): IdentityProvide
   const { oidcIssuer, oidcClientId, oidcClientSecretFile, oidcTrustEmail } = settings;
   if (oidcIssuer === null || oidcClientId === null) return undefined;
   const clientSecret =
-    oidcClientSecretFile === null ? undefined : readClientSecret(oidcClientSecretFile);
+    oidcClientSecretFile === null
+      ? undefined
+      : readSecretFile('SVC_OIDC_CLIENT_SECRET_FILE', oidcClientSecretFile);
   return createIdentityProvider({
     issuer: oidcIssuer,
     clientId: oidcClientId,
@@ -86,17 +90,4 @@ function openProvider({ settings, clock }: SignInParts['base']): IdentityProvide
     trustsEmail: oidcTrustEmail,
     clock,
   });
-}
-
-/** Throws `ConfigError` if the file is unreadable or empty. */
-export function readClientSecret(file: string): string {
-  let secret: string;
-  try {
-    secret = readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    const cause = error instanceof Error ? error.message : String(error);
-    throw new ConfigError([`SVC_OIDC_CLIENT_SECRET_FILE cannot be read: ${cause}`]);
-  }
-  if (secret !== '') return secret;
-  throw new ConfigError([`SVC_OIDC_CLIENT_SECRET_FILE ${file} is empty`]);
 }

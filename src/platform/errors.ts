@@ -93,6 +93,11 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
     code: Code.PermissionDenied,
     explanation: 'Only signed-in people may do this; no credential can',
   },
+  SIGN_IN_TOO_OLD: {
+    code: Code.PermissionDenied,
+    explanation:
+      'Making owners, keys, CI trusts and sessions of command lines needs a sign-in of the last 15 minutes (SVC_RECENT_SIGN_IN_MINUTES). Sign in again, then send the same request',
+  },
   INSECURE_TRANSPORT: {
     code: Code.PermissionDenied,
     explanation:

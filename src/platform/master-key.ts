@@ -1,7 +1,7 @@
 /**
  * The master key: 32 random bytes in base64, in a file of its own. Created at first start, with a
- * warning to keep it apart from the data. Never replaced for a store that has secrets, because that
- * would lose them silently.
+ * warning to keep it apart from the data. For a store that has secrets it is replaced only by
+ * `svc admin rekey`, which seals them again; otherwise they would be lost.
  */
 import { hkdfSync } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
@@ -64,10 +64,37 @@ export function deriveKey(masterKey: Uint8Array, purpose: string): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', masterKey, '', `svc ${purpose}`, MASTER_KEY_BYTES));
 }
 
+/** A new key. @param random must be the system's generator outside tests */
+export function newMasterKey(random: Random): Uint8Array {
+  return random.bytes(MASTER_KEY_BYTES);
+}
+
+/**
+ * Replaces the key in the file, atomically. False if the file cannot be written, because it is on a
+ * read-only file system or belongs to someone else.
+ */
+export function replaceMasterKey(file: string, next: Uint8Array): boolean {
+  if (existsSync(file) && Buffer.from(readMasterKey(file)).equals(next)) return true;
+  try {
+    writeFileDurably({ path: file, content: keyText(next), exclusive: false });
+    return true;
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (NOT_WRITABLE.includes(code)) return false;
+    throw error;
+  }
+}
+
+/** EBUSY: the file itself is a mount, as in a container. */
+const NOT_WRITABLE = ['EROFS', 'EACCES', 'EPERM', 'EBUSY'];
+
+function keyText(key: Uint8Array): string {
+  return `${Buffer.from(key).toString('base64')}\n`;
+}
+
 function create(file: string, random: Random): void {
-  const bytes = random.bytes(MASTER_KEY_BYTES);
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const content = `${Buffer.from(bytes).toString('base64')}\n`;
+  const content = keyText(newMasterKey(random));
   // Exclusive: if two first starts race, one fails instead of replacing the other's key.
   writeFileDurably({ path: file, content, exclusive: true });
 }
@@ -81,13 +108,20 @@ export function readMasterKey(file: string): Uint8Array {
     const cause = error instanceof Error ? error.message : String(error);
     throw new ConfigError([`The master key cannot be read: ${cause}`]);
   }
-  const bytes = Buffer.from(content, 'base64');
-  if (bytes.length !== MASTER_KEY_BYTES || !/^[A-Za-z0-9+/]+=*$/.test(content)) {
+  const bytes = parseMasterKey(content);
+  if (bytes === undefined) {
     throw new ConfigError([
       `The master key in ${file} must be ${MASTER_KEY_BYTES} bytes in base64: this is neither`,
     ]);
   }
   return bytes;
+}
+
+/** The key in a text; undefined if it has another form. */
+export function parseMasterKey(text: string): Uint8Array | undefined {
+  const bytes = Buffer.from(text, 'base64');
+  const isKey = bytes.length === MASTER_KEY_BYTES && /^[A-Za-z0-9+/]+=*$/.test(text);
+  return isKey ? bytes : undefined;
 }
 
 function warnWhenReadable(file: string, log: Log): void {

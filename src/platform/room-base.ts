@@ -3,7 +3,11 @@
  * lost work. A room names the parts that it takes; it gets no bag of single things.
  */
 import type { InstanceStore } from '../../sqlite/platform/control/instance-store.ts';
-import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
+import type {
+  KeyChangeOutcome,
+  KeyChangeRequest,
+  SecretStore,
+} from '../../sqlite/platform/secrets/secret-store.ts';
 import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { StreamCopies } from '../../streams/platform/jetstream/stream-copies.ts';
@@ -39,10 +43,12 @@ export interface Storage {
   readonly ownership: Ownership;
   readonly store: InstanceStore;
   readonly secrets: SecretStore;
-  /** A key of 32 bytes for one purpose, from the master key. */
+  /** A key of 32 bytes for one purpose, from the master key; see `DerivedKeys`. */
   readonly deriveKey: (purpose: string) => Uint8Array;
-  /** Name of the master key. */
-  readonly keyId: string;
+  /** Id of the master key. */
+  readonly keyId: () => string;
+  /** Changes the master key while the service runs. Rejects with `KeyChangeRefused`. */
+  readonly changeMasterKey: (request: KeyChangeRequest) => Promise<KeyChangeOutcome>;
   readonly history: History;
   readonly onceStore: OnceStore;
   /** The projection's file, for threads that read it themselves. */

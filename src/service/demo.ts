@@ -51,6 +51,8 @@ export interface DemoFile {
 export interface DemoOptions extends FirstSignInDeps {
   readonly dataFolder: string;
   readonly baseUrl: string;
+  /** Origin at which browsers have their session. */
+  readonly pageOrigin: string;
   readonly log: Log;
   /** Other processes may have made the demo, with a demo.json in their own folders. */
   readonly isShared: boolean;
@@ -103,13 +105,13 @@ export interface PreparedDemo {
  */
 export async function prepareDemo(requested: DemoOptions): Promise<PreparedDemo | undefined> {
   const options = { ...requested, host: whenItMayDecide(requested) };
-  const { dataFolder, baseUrl, log } = options;
+  const { dataFolder, baseUrl, pageOrigin, log } = options;
   const path = join(dataFolder, 'demo.json');
   const found = readDemoFile(path, log);
   const keys = await workingKeys(options, found);
   if (keys === undefined) return undefined;
   if (keys !== found) log.info({ path }, 'Keys of the project demo were created');
-  const link = { by: BY, project: DEMO_PROJECT, displayed: found?.signInUrl, baseUrl };
+  const link = { by: BY, project: DEMO_PROJECT, displayed: found?.signInUrl, pageOrigin };
   const signInUrl = await firstSignInUrl(options, link);
   const { apiKey, collectorKey } = keys;
   const content: DemoFile = {
@@ -281,16 +283,16 @@ async function firstSignInUrl(
     readonly by: Actor;
     readonly project: string;
     readonly displayed: string | undefined;
-    readonly baseUrl: string;
+    readonly pageOrigin: string;
   },
 ): Promise<string | undefined> {
   const { host, clock, random } = deps;
-  const { by, project, displayed = '', baseUrl } = requested;
+  const { by, project, displayed = '', pageOrigin } = requested;
   const token = displayed.slice(displayed.indexOf('#') + 1);
   const id = parseSecret('link', token);
   const link = id === undefined ? undefined : { id, hash: hashKey(token), nowMs: clock.now() };
-  if (link && isLinkOpen(host, link)) return linkAddress(baseUrl, token);
+  if (link && isLinkOpen(host, link)) return linkAddress(pageOrigin, token);
   if (hasAnybodySignedIn(host)) return undefined;
   const newId = () => ulid(clock.now(), random);
-  return linkAddress(baseUrl, (await firstOwnerLink({ ...deps, newId }, by, project)).token);
+  return linkAddress(pageOrigin, (await firstOwnerLink({ ...deps, newId }, by, project)).token);
 }

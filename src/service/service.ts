@@ -40,6 +40,7 @@ import { identityRoutes } from '../admin/identity-routes.ts';
 import { memberRoutes } from '../admin/member-routes.ts';
 import { projectLimitRoutes } from '../admin/project-limit-routes.ts';
 import { recordingRoutes } from '../admin/recording-routes.ts';
+import { rekeyRoutes } from '../admin/rekey-routes.ts';
 import { restoredRoutes } from '../admin/restored-routes.ts';
 import { snapshotRoutes } from '../admin/snapshot-routes.ts';
 import { streamRoutes } from '../admin/stream-routes.ts';
@@ -75,7 +76,8 @@ import {
 } from '../platform/http/metrics-server.ts';
 import { createReaderCheck, createReadGate } from '../platform/http/read-gate.ts';
 import { createPositions, SEQUENCE_PURPOSE } from '../platform/http/sequence.ts';
-import { openHttpServer, ServiceAddress } from '../platform/http/server.ts';
+import { openHttpServer } from '../platform/http/server.ts';
+import { pageHostOf, ServiceAddress } from '../platform/http/service-address.ts';
 import type { Log } from '../platform/log.ts';
 import { watchMembership } from '../platform/membership-check.ts';
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
@@ -93,6 +95,7 @@ import { openVms } from '../vms/open-vms.ts';
 import { timersPart, watchClock } from './clock-parts.ts';
 import { startCollecting } from './collecting.ts';
 import { prepareDemo } from './demo.ts';
+import { continueKeyChange } from './key-change.ts';
 import { connectOptions, rpcRoutes } from './routes.ts';
 import type { RunningService, ServicePorts } from './running-service.ts';
 import { openSnapshots } from './snapshots.ts';
@@ -154,12 +157,19 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   const exported = withAuditExport({ base, storage, host: started });
   const host = withRevocationBarrier(exported, { clock, member: storage.member });
   const bounds = openProjectBounds({ clock, metrics, host });
-  const address = new ServiceAddress(settings.publicUrl);
+  const { identity: installation } = await storage.stream.state(eventsStream().name);
+  const address = new ServiceAddress(settings.publicUrl, pageHostOf(installation));
   const rooms = openRooms({ base, storage, bounds, host, address, ports, changeLimits });
   const api = await openApi({ base, storage, bounds, host, address, rooms, openMetrics });
   const { http, identity } = api;
   rooms.start();
-  addAdminRoutes(admin, { base, storage, host, rooms, api });
+  const stopping = new AbortController();
+  const changing = continueKeyChange(base, storage, stopping.signal);
+  closers.add('key change', () => {
+    stopping.abort();
+    return changing;
+  });
+  addAdminRoutes(admin, { base, storage, host, rooms, api, address });
 
   const demo = settings.demo
     ? await prepareDemo({
@@ -171,6 +181,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
         log,
         dataFolder: settings.data,
         baseUrl: http.baseUrl,
+        pageOrigin: address.pageOrigin(),
         isShared: !storage.member.isAlone,
         ...(stopped && { stopped }),
       })
@@ -286,7 +297,7 @@ function membershipPart(parts: {
 }): Part {
   const { host, origin, evaluator, datacenters } = parts;
   const { clock } = parts.base;
-  const { member, store, history } = parts.storage;
+  const { member, store, history, keyId } = parts.storage;
   return {
     name: 'membership',
     async run(signal) {
@@ -297,6 +308,7 @@ function membershipPart(parts: {
         floor: sampleFloor({ history, pipeline: evaluator }),
         heard: datacenters.ages(),
         unfit: unfitShares({ member, store, version: programVersion }),
+        keyId: keyId(),
       }));
       while (!evaluator.isCaughtUp() && !signal.aborted) await pause(clock, CAUGHT_UP_MS, signal);
       if (!signal.aborted) member.begin();
@@ -307,7 +319,7 @@ function membershipPart(parts: {
 
 /** The service also runs without operator commands: some file systems have no sockets. */
 async function openAdmin({ settings, log, clock, closers }: RoomBase, storage: Storage) {
-  const { stream, copies, keyId, history, controlPath, member } = storage;
+  const { stream, copies, keyId, secrets, history, controlPath, member } = storage;
   try {
     const embedded = [eventsStream(), samplesSpec, deliveriesSpec];
     const routes = {
@@ -317,6 +329,7 @@ async function openAdmin({ settings, log, clock, closers }: RoomBase, storage: S
         folder: settings.data,
         clock,
         keyId,
+        isKeyChanging: secrets.isKeyChanging,
         ...(!member.isAlone && { remote: { stream, specs: backedUpStreams } }),
       }),
       ...streamRoutes({ stream, embedded, ...(copies && { copies }) }),
@@ -340,6 +353,7 @@ function addAdminRoutes(
     readonly host: RunningHost;
     readonly rooms: Rooms;
     readonly api: Awaited<ReturnType<typeof openApi>>;
+    readonly address: ServiceAddress;
   },
 ): void {
   const { host, rooms, api } = parts;
@@ -347,7 +361,9 @@ function addAdminRoutes(
   const { people, members, leaks, lastUsed } = api.identity;
   const { readings, refusedReadings, sources } = rooms.intake;
   const { evaluator } = rooms.alerting;
-  admin?.add(identityRoutes({ host, people, members, leaks, publicUrl: api.http.baseUrl }));
+  admin?.add(
+    identityRoutes({ host, people, members, leaks, publicUrl: parts.address.pageOrigin() }),
+  );
   admin?.add(
     collectorRoutes({
       host,
@@ -363,6 +379,9 @@ function addAdminRoutes(
   admin?.add(transitionRoutes(host));
   admin?.add(restoredRoutes(host));
   admin?.add(bounceRoutes({ host, log, metrics }));
+  const { storage } = parts;
+  const { member } = storage;
+  admin?.add(rekeyRoutes({ host, storage, member, random, keyFile: settings.masterKeyFile }));
   admin?.add(snapshotRoutes(rooms.snapshots));
   admin?.add(projectLimitRoutes({ host, evaluator, limitUse: rooms.limitUse }));
   const projects = () => host.projects();
@@ -438,7 +457,7 @@ async function openApi(parts: ApiParts) {
   const { origin } = address;
   const { datacenters } = rooms.vms;
   const { evaluator } = rooms.alerting;
-  const { addIdentityRoutes, ...identity } = await openIdentity({ base, storage, host, origin });
+  const { addIdentityRoutes, ...identity } = await openIdentity({ base, storage, host, address });
   const metricsServer = await parts.openMetrics();
   const exporter = new Exporter({ host, history, controlPath, datacenters, evaluator, clock, log });
   closers.add('exports', () => exporter.close());
@@ -452,7 +471,7 @@ async function openApi(parts: ApiParts) {
     ...delivery,
     ...openQueries({ base, storage, host, pendingAlerts: alertingRules.pending }),
   };
-  const dashboard = openDashboard({ base, identity, origin });
+  const dashboard = openDashboard({ base, identity, address });
   const http = await openHttpServer({
     settings,
     log,

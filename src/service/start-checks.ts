@@ -10,12 +10,14 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { assertSealedUnder } from '../../sqlite/platform/secrets/secret-file.ts';
 import type { Random } from '../../streams/platform/random.ts';
-import { readClientSecret } from '../identity/open-sign-in.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
+import { type Health, type PartHealth, ready } from '../platform/health.ts';
 import { listenOn, loadTls } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
+import { smtpUrlOf } from '../platform/mail/mailer.ts';
 import { findMasterKey } from '../platform/master-key.ts';
 import type { Metrics } from '../platform/metrics.ts';
+import { readSecretFile } from '../platform/settings/secret-file.ts';
 import type { ListenAddress } from '../platform/settings/setting-kinds.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 
@@ -31,7 +33,10 @@ export async function assertStartable(settings: Settings, random: Random): Promi
   if (tlsCertFile !== null && tlsKeyFile !== null) {
     loadTls({ certFile: tlsCertFile, keyFile: tlsKeyFile });
   }
-  if (oidcClientSecretFile !== null) readClientSecret(oidcClientSecretFile);
+  if (oidcClientSecretFile !== null) {
+    readSecretFile('SVC_OIDC_CLIENT_SECRET_FILE', oidcClientSecretFile);
+  }
+  smtpUrlOf(settings);
   assertKeyOpens(settings, random);
   await assertAddressesFree(settings);
 }
@@ -83,6 +88,7 @@ const FILES = {
   natsCredentialsFile: { what: 'nats_credentials', name: 'SVC_NATS_CREDENTIALS_FILE' },
   natsKeyFile: { what: 'nats_key', name: 'SVC_NATS_KEY_FILE' },
   oidcClientSecretFile: { what: 'oidc_client_secret', name: 'SVC_OIDC_CLIENT_SECRET_FILE' },
+  smtpPasswordFile: { what: 'smtp_password', name: 'SVC_SMTP_PASSWORD_FILE' },
 } as const;
 
 type SecretFile = keyof typeof FILES;
@@ -90,10 +96,12 @@ type SecretFile = keyof typeof FILES;
 export function watchPermissions({
   settings,
   metrics,
+  health,
   log,
 }: {
   readonly settings: Pick<Settings, 'data'> & Partial<Pick<Settings, SecretFile>>;
   readonly metrics: Pick<Metrics, 'gauge'>;
+  readonly health: Pick<Health, 'watch'>;
   readonly log: Log;
 }): void {
   const watched = [{ what: 'data_folder', name: 'SVC_DATA', path: settings.data, mode: '700' }];
@@ -108,6 +116,7 @@ export function watchPermissions({
     const message = `${name} ${path} is open to others of this machine (mode ${open}): run chmod ${mode} on it`;
     log.warn({ path }, message);
   }
+  health.watch({ kind: 'data folder' }, () => folderHealth(settings.data));
   metrics.gauge(
     'svc_open_permissions',
     '1 = other users of this machine can read files that belong to the service',
@@ -116,6 +125,16 @@ export function watchPermissions({
       for (const { what, path } of watched) gauge.set({ what }, openModeOf(path) ? 1 : 0);
     },
   );
+}
+
+function folderHealth(folder: string): PartHealth {
+  const open = openModeOf(folder);
+  if (open === undefined) return ready;
+  return {
+    state: 'degraded',
+    reason: `${folder} is open to others of this machine (mode ${open}): run chmod 700 on it`,
+    summary: 'Other users of the machine can read files of the service',
+  };
 }
 
 /**

@@ -24,8 +24,8 @@ import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedd
 import { type FolderLock, lockFolder } from '../../sqlite/platform/lock-file.ts';
 import { openOnceStore } from '../../sqlite/platform/once-store.ts';
 import { openSecretStore } from '../../sqlite/platform/secrets/local-secrets.ts';
-import { keyIdOf } from '../../sqlite/platform/secrets/seal.ts';
 import { assertSharedKey, sealedSpec } from '../../sqlite/platform/secrets/sealed-stream.ts';
+import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import { openSharedSecrets } from '../../sqlite/platform/secrets/shared-secrets.ts';
 import { HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
 import { openHistory } from '../../sqlite/telemetry/history/store/store.ts';
@@ -43,7 +43,13 @@ import type { Stream } from '../../streams/platform/stream.ts';
 import { assertNoUnfinishedRestore } from '../admin/backup/restore.ts';
 import type { Closers } from '../platform/closers.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
-import { deriveKey, findMasterKey, loadMasterKey } from '../platform/master-key.ts';
+import {
+  createDerivedKeys,
+  type DerivedKeys,
+  keepEarlierKey,
+  UNSUBSCRIBE_PURPOSE,
+} from '../platform/derived-keys.ts';
+import { findMasterKey, loadMasterKey, replaceMasterKey } from '../platform/master-key.ts';
 import type { RoomBase, Storage } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { programVersion } from '../platform/version.ts';
@@ -85,7 +91,7 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
   const { stream, copies } = await openComparedStream(parts, path);
   const member = await openMembership(parts, stream, lock);
   closers.add('membership', () => member.leave());
-  const { secrets, deriveOwn, keyId } = await using(join(folder, SECRETS_FILE), () =>
+  const { secrets, keys } = await using(join(folder, SECRETS_FILE), () =>
     openSecrets(parts, stream),
   );
   closers.add('secrets', () => secrets.close());
@@ -102,9 +108,10 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
   closers.add('history', () => history.close());
   await reportHistoryGap({ history, stream, samples, nowMs: clock.now() }, log);
   await parts.wait.over();
-  const opened = { stream, store, secrets, keyId, history, onceStore, controlPath: path };
+  const opened = { stream, store, secrets, history, onceStore, controlPath: path };
+  const masterKey = { keyId: secrets.keyId, changeMasterKey: masterKeyChanges(secrets, keys) };
   const asMember = { member, ownership: member, ...(copies && { copies }) };
-  return { ...opened, ...asMember, deriveKey: deriveOwn };
+  return { ...opened, ...asMember, ...masterKey, deriveKey: keys.derive };
 }
 
 /** The stream. A shared one is compared with the requirements before anything is made on it. */
@@ -198,6 +205,12 @@ async function openSecrets(parts: StorageParts, stream: Stream) {
   const key = keyFile(settings);
   const path = key.storePath;
   const masterKey = loadMasterKey({ ...key, random, log });
+  const keys = createDerivedKeys(masterKey);
+  const keep = (next: Uint8Array): boolean => {
+    if (!replaceMasterKey(key.file, next)) return false;
+    keys.replace(next);
+    return true;
+  };
   const onFault = (error: unknown): void =>
     log.error(
       { err: error, part: 'secrets' },
@@ -211,11 +224,22 @@ async function openSecrets(parts: StorageParts, stream: Stream) {
         stream,
         clock,
         onFault,
+        keep,
         where: placeOf(settings),
       })
-    : openSecretStore({ path, masterKey, random, later: { clock, onFault } });
-  const deriveOwn = (purpose: string) => deriveKey(masterKey, purpose);
-  return { secrets, deriveOwn, keyId: keyIdOf(masterKey) };
+    : openSecretStore({ path, masterKey, random, later: { clock, onFault }, keep });
+  return { secrets, keys };
+}
+
+/** A change of the master key, before which the keys that must outlive it are stored. */
+function masterKeyChanges(secrets: SecretStore, keys: DerivedKeys): Storage['changeMasterKey'] {
+  return async (request) => {
+    if (request.next !== undefined) {
+      const key = Uint8Array.from(keys.derive(UNSUBSCRIBE_PURPOSE));
+      await keepEarlierKey(secrets, UNSUBSCRIBE_PURPOSE, key);
+    }
+    return secrets.changeKey(request);
+  };
 }
 
 /** Location of the master key, and of what is sealed under it. */

@@ -11,6 +11,7 @@ import { writeSession } from '../../src/cli/client/session-file.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { type CliWorld, type Ran, startSeparateCliWorld } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
+import { requestAs } from '../support/named-host.ts';
 
 t.test('svc login, logout and whoami', async (t) => {
   const world = await startSeparateCliWorld(t, 'session');
@@ -236,14 +237,19 @@ async function byBrowser(t: Test, world: CliWorld): Promise<void> {
 /** A browser with the owner's session. */
 async function signedInBrowser(world: CliWorld) {
   const made = await world.svc(['admin', 'login-link', 'owner@session.test', '--json']);
-  const token = /svc_link_\w+/.exec(made.json.link)?.[0] ?? '';
+  const pages = new URL(made.json.link);
+  const token = pages.hash.slice(1);
   let cookie = '';
   const post = async (path: string, form: Record<string, string>) => {
-    const answer = await fetch(world.endpoint + path, {
+    const answer = await requestAs(pages.host, world.endpoint + path, {
       method: 'POST',
-      redirect: 'manual',
-      body: new URLSearchParams(form),
-      headers: { origin: world.endpoint, 'sec-fetch-site': 'same-origin', cookie },
+      body: new URLSearchParams(form).toString(),
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        origin: pages.origin,
+        'sec-fetch-site': 'same-origin',
+        cookie,
+      },
     });
     cookie = answer.headers.getSetCookie()[0]?.split(';')[0] ?? cookie;
     return answer;

@@ -62,7 +62,10 @@ function callerOfTab(tab: RequestIdStore, answers: readonly Answer[]) {
         });
       },
       answered: () => undefined,
-      identified: (name) => events.push(`identified ${name}`),
+      identified(name) {
+        events.push(`identified ${name}`);
+        return name !== 'people/another';
+      },
     },
     requestIds: createRequestIds(() => tab),
   };
@@ -161,6 +164,22 @@ t.test('a read waits for a sign-in and is then resent', async (t) => {
   signIn();
   t.match(await reading, { name: 'projects/p' });
   t.equal(sent.length, 2);
+});
+
+t.test('a change that needed a recent sign-in is sent again only by the same user', async (t) => {
+  const tooOld = () => refusal(403, 'permission_denied', 'SIGN_IN_TOO_OLD');
+  const change = (caller: ReturnType<typeof callerAnswering>['caller']) =>
+    caller.prepare('ProjectService', 'setMemberRole', { name: 'm', role: 'OWNER' });
+  const same = callerAnswering(tooOld(), ok({ name: 'people/ada' }), ok({ role: 'OWNER' }));
+  await t.rejects(change(same.caller).send(), { name: 'RpcError', reason: 'SIGN_IN_TOO_OLD' });
+  t.match(await change(same.caller).send(), { role: 'OWNER' });
+  t.ok(same.events.includes('identified people/ada'));
+  t.equal(same.sent.length, 3);
+
+  const other = callerAnswering(tooOld(), ok({ name: 'people/another' }));
+  await t.rejects(change(other.caller).send(), { name: 'RpcError', reason: 'SIGN_IN_TOO_OLD' });
+  await t.rejects(change(other.caller).send(), { message: /Another user has signed in/ });
+  t.equal(other.sent.length, 2, 'the change was not sent');
 });
 
 t.test('an aborted read stops with the reason of the abort', async (t) => {

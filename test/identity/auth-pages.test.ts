@@ -265,30 +265,35 @@ t.test('from its start the service accepts sessions on RPC from its own pages', 
     string
   >;
   const origin = service.address;
-  const browser = new Browser({ address: origin, origin });
+  const pages = new URL(demo.signInUrl ?? '').origin;
+  const browser = new Browser({ address: origin, origin: pages });
   const token = new URL(demo.signInUrl ?? '').hash.slice(1);
   t.equal((await browser.post('/auth/link', { token })).status, 303);
   const path = '/svc.project.v1.ProjectService';
   const call = (method: string, request: object, headers: Record<string, string>) =>
     browser.send(`${path}/${method}`, { json: request, headers });
-  const listed = await call('ListProjects', {}, { origin });
+  const listed = await call('ListProjects', {}, { origin: pages });
   t.equal(listed.status, 200);
   t.match(JSON.parse(listed.text), { projects: [{ name: 'projects/demo' }] });
   for (const headers of [{}, { origin: 'null' }, { origin: 'https://evil.example' }]) {
     t.equal((await call('ListProjects', {}, headers)).status, 401, JSON.stringify(headers));
   }
   const target = '/v1/monitoring/projects/demo/scrape-targets';
-  t.equal((await browser.get(target, { origin })).status, 401, 'plain routes accept bearers only');
+  t.equal(
+    (await browser.get(target, { origin: pages })).status,
+    401,
+    'plain routes accept bearers only',
+  );
 
   const before = browser.cookies.get(COOKIE);
   aheadMs = HOUR_MS;
-  const refused = await call('GetProject', { name: 'projects/other' }, { origin });
+  const refused = await call('GetProject', { name: 'projects/other' }, { origin: pages });
   t.equal(refused.status, 403);
   const after = browser.cookies.get(COOKIE);
   t.not(after, before, 'a refusal delivers the new secret too');
-  t.equal((await call('ListProjects', {}, { origin })).status, 200);
+  t.equal((await call('ListProjects', {}, { origin: pages })).status, 200);
   t.equal(browser.cookies.get(COOKIE), after);
   t.equal((await browser.post('/auth/logout', {})).status, 200);
   browser.cookies.set(COOKIE, after ?? '');
-  t.equal((await call('ListProjects', {}, { origin })).status, 401);
+  t.equal((await call('ListProjects', {}, { origin: pages })).status, 401);
 });

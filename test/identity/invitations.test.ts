@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap';
 import { memberIdOf } from '../../actors/identity/grants.ts';
-import { INVITATIONS_MAX } from '../../actors/identity/invitations.ts';
+import { INVITATIONS_MAX } from '../../actors/identity/open-invitations.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import { INVITATION_MS } from '../../machines/identity/invitation.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -193,8 +193,7 @@ t.test('an owner cannot impersonate a person by inviting them', async (t) => {
   const link = await tokenTo('bob@example.org');
   t.equal(await outcomeOf(() => world.use(link)), 'INVALID_STATE', 'the owner has the link too');
   t.equal(member(bob), undefined);
-  const joined = await world.use(link, { person: bob });
-  t.equal(joined.person, bob, 'a signed-in user accepts it as themselves');
+  t.ok(await world.people.acceptInvitation({ ...link, person: bob }));
   t.match(member(bob), { value: 'active' });
   const byOperator = await tokenTo('cy@example.org', 'VIEWER', operator);
   const cy = await world.use(byOperator);
@@ -220,12 +219,14 @@ t.test('an invitation never signs in a known person, whoever invited', async (t)
 
 t.test('the link of an invitation accepted by other means signs nobody in', async (t) => {
   const world = await startPeopleWorld(t);
-  const { ann, tokenTo, member } = await shop(world);
+  const { tokenTo, member } = await shop(world);
   const bobs = await tokenTo('bob@example.org');
   const bob = await world.people.signInByIdentity(account('b', 'bob@example.org'), 'test');
   t.match(member(bob.person), { value: 'active' });
   t.equal(await outcomeOf(() => world.use(bobs)), 'CREDENTIAL_REVOKED', 'its owner has it too');
-  t.equal(await outcomeOf(() => world.use(bobs, { person: ann })), 'CREDENTIAL_REVOKED');
+  const dan = await world.person('dan@example.org');
+  const accept = () => world.people.acceptInvitation({ ...bobs, person: dan });
+  t.equal(await outcomeOf(accept), 'CREDENTIAL_REVOKED');
   const cys = await tokenTo('cy@example.org', 'VIEWER', operator);
   const cy = await world.people.signInByIdentity(account('c', 'cy@example.org'), 'test');
   t.match(member(cy.person), { value: 'active' });
@@ -336,6 +337,66 @@ t.test('an invitation never lowers a role, and one sign-in joins several project
   t.same(world.members.invitations.openFor('new@example.org'), []);
   const late = await invite('else@example.org', 'VIEWER');
   await world.members.addMember({ by: operator, project: 'web', person, role: 'OWNER' });
-  await world.use({ token: late.token ?? '' }, { person });
+  await world.people.acceptInvitation({ token: late.token ?? '', person });
   t.match(member(person), { context: { role: 'OWNER' } });
+});
+
+t.test('a signed-in person joins by an invitation without a new session', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { tokenTo, member } = await shop(world);
+  const bob = await world.person('bob@example.org');
+  const link = await tokenTo('someone@example.org');
+  t.ok(await world.people.acceptInvitation({ ...link, person: bob }));
+  t.match(member(bob), { value: 'active', context: { role: 'EDITOR' } });
+  t.same(world.people.sessionsOf(bob), []);
+  t.ok(await world.people.acceptInvitation({ ...link, person: bob }), 'a resend changes nothing');
+  t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED');
+  const mailed = await world.people.linkByEmail('bob@example.org');
+  const token = mailed?.token ?? '';
+  t.notOk(await world.people.acceptInvitation({ token, person: bob }), 'no invitation');
+});
+
+t.test('an owner cannot accept an invitation that they made', async (t) => {
+  const world = await startPeopleWorld(t);
+  const { ann, tokenTo, member } = await shop(world);
+  const link = await tokenTo('second@example.org', 'VIEWER');
+  const accept = () => world.people.acceptInvitation({ ...link, person: ann });
+  t.equal(await outcomeOf(accept), 'INVALID_STATE');
+  t.match(member(ann), { context: { role: 'OWNER' } });
+  t.equal(world.members.invitations.openFor('second@example.org').length, 1, 'it stays open');
+});
+
+t.test('an owner who loses the role loses the open invitations, and no other owner', async (t) => {
+  for (const end of ['setRole', 'removeMember'] as const) {
+    const world = await startPeopleWorld(t);
+    const { ann, owner, tokenTo, add, member } = await shop(world);
+    const cy = await world.person('cy@example.org');
+    await add(cy, 'OWNER');
+    const way = await tokenTo('way.back@example.org', 'OWNER');
+    const other = await tokenTo('dan@example.org', 'VIEWER', humanOf(cy));
+    const change = { project: 'web', by: humanOf(cy), member: memberIdOf('web', ann) } as const;
+    if (end === 'setRole') await world.members.setRole({ ...change, role: 'VIEWER' });
+    else await world.members.removeMember({ ...change, reason: 'REMOVED' });
+    const accept = () => world.people.acceptInvitation({ ...way, person: ann });
+    t.equal(await outcomeOf(accept), 'CREDENTIAL_REVOKED', owner.name);
+    t.equal(await outcomeOf(() => world.use(way)), 'CREDENTIAL_REVOKED', 'nor as a new person');
+    t.not(member(ann)?.context.role === 'OWNER' && member(ann)?.value === 'active', true);
+    t.equal(await outcomeOf(() => world.use(other)), 'accepted');
+  }
+});
+
+t.test("the session of an owner's invitation is no recent sign-in", async (t) => {
+  const world = await startPeopleWorld(t);
+  const { tokenTo } = await shop(world);
+  const { secret } = await world.use(await tokenTo('bob@example.org'));
+  t.equal(world.people.sessionOf(secret).isRecent, false, 'the owner knows the link');
+  const byOperator = await world.use(await tokenTo('cy@example.org', 'OWNER', operator));
+  t.equal(world.people.sessionOf(byOperator.secret).isRecent, true);
+  const mailed = await world.people.linkByEmail('bob@example.org');
+  const again = await world.use({ token: mailed?.token ?? '' });
+  t.equal(world.people.sessionOf(again.secret).isRecent, true);
+  world.clock.jump(15 * 60_000);
+  t.equal(world.people.sessionOf(again.secret).isRecent, true);
+  world.clock.jump(1);
+  t.equal(world.people.sessionOf(again.secret).isRecent, false);
 });

@@ -9,7 +9,7 @@ t.test('the login state is sealed, and valid for ten minutes', async (t) => {
   const clock = new VirtualClock(Date.UTC(2026, 0, 1));
   const [key, other] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
   const states = createLoginStates(key, clock);
-  const state = { state: 's', nonce: 'n', verifier: 'v', returnPath: '/' };
+  const state = { state: 's', nonce: 'n', verifier: 'v', returnPath: '/', again: '' };
   const sealed = await states.seal(state);
   t.same(await states.open(sealed), state);
   t.equal(scrubSecrets(`svc_login=${sealed}; a=b`), 'svc_login=[redacted token]; a=b');

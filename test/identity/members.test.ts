@@ -45,7 +45,8 @@ t.test('a personal key ends when its owner leaves, and does not return with them
   t.same(world.members.placesOf(bob), []);
   t.equal(await outcomeOf(() => world.members.removeMember(removal)), 'NOT_FOUND');
 
-  await world.use(await tokenTo('bob@example.org', 'VIEWER'), { person: bob });
+  const link = await tokenTo('bob@example.org', 'VIEWER');
+  await world.people.acceptInvitation({ ...link, person: bob });
   t.match(member(bob), { value: 'active', context: { role: 'VIEWER', removedReason: null } });
   t.equal(member(bob)?.instance, id, 'the same membership');
   t.equal(value('k1'), 'revoked');

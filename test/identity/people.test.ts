@@ -139,8 +139,8 @@ t.test('a link for the command line needs the verifier of its challenge (RFC 763
 });
 
 /** A code for the command line, confirmed by a new session of the person. */
-async function startConfirmed(t: Test) {
-  const world = await startPeopleWorld(t);
+async function startConfirmed(t: Test, recentMs?: number) {
+  const world = await startPeopleWorld(t, undefined, recentMs);
   const ann = await world.person('ann@example.org');
   const browser = await world.signedIn(ann);
   const verifier = 'v'.repeat(43);
@@ -228,7 +228,7 @@ t.test('a code confirmed while all sessions end opens nothing', async (t) => {
 });
 
 t.test('an expired session confirms nothing, and its code is useless', async (t) => {
-  const { world, browser, confirm, redeem } = await startConfirmed(t);
+  const { world, browser, confirm, redeem } = await startConfirmed(t, 0);
   world.clock.jump(browser.expiresMs - 1 - world.clock.now());
   const code = await confirm(browser);
   world.clock.jump(1);

@@ -199,6 +199,15 @@ t.test('a service that listens beyond loopback without a public URL logs a warni
   t.same(warned(tls), []);
 });
 
+t.test('a public URL whose cookies other programs of the machine get logs a warning', async (t) => {
+  const warned = (url: string) => loadConfig([], { SVC_PUBLIC_URL: url }).warnings;
+  for (const url of ['http://localhost:8080', 'http://127.0.0.1:8080', 'http://[::1]:8080']) {
+    t.match(warned(url), [/^SVC_PUBLIC_URL is http.* every port of the machine: leave it out/]);
+  }
+  t.same(warned('http://svc.localhost:8080'), []);
+  t.same(warned('https://localhost:8443'), []);
+});
+
 t.test('docs/configuration.md and svc help serve match the settings table', async (t) => {
   t.equal(readFileSync(page, 'utf8'), settingsPage(), 'npm run generate updates it');
   for (const { name } of Object.values(settingsTable)) {

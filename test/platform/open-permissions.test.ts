@@ -5,6 +5,7 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { type HealthCheck, ready } from '../../src/platform/health.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { watchPermissions } from '../../src/service/start-checks.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
@@ -19,12 +20,19 @@ t.test(
     const natsTokenFile = join(folder, 'token');
     for (const file of [tlsKeyFile, natsTokenFile]) writeFileSync(file, '', { mode: 0o600 });
     const warnings: string[] = [];
+    let reported: HealthCheck = () => ready;
     const note = (_facts: object, message: string) => void warnings.push(message);
     const log = { debug: note, info: note, warn: note, error: note, child: () => log };
     const watch = () => {
       const metrics = createMetrics({ clock: systemClock, version: 'test' });
       t.teardown(() => metrics.close());
-      watchPermissions({ settings: { data, tlsKeyFile, natsTokenFile }, metrics, log });
+      const health = {
+        watch: (_part: object, check: HealthCheck) => {
+          reported = check;
+          return () => {};
+        },
+      };
+      watchPermissions({ settings: { data, tlsKeyFile, natsTokenFile }, metrics, health, log });
       return metrics;
     };
     t.match(await watch().text(), /svc_open_permissions\{what="tls_key"\} 0/);
@@ -39,7 +47,9 @@ t.test(
       /SVC_NATS_TOKEN_FILE .*token is open to others of this machine \(mode 0640\): run chmod 600 on it/,
     ]);
     t.match(await metrics.text(), /svc_open_permissions\{what="tls_key"\} 1/);
+    t.match(reported(), { state: 'degraded', reason: /mode 0750\): run chmod 700/ });
     chmodSync(data, 0o700);
+    t.same(reported(), ready);
     t.match(
       await metrics.text(),
       /svc_open_permissions\{what="data_folder"\} 0/,

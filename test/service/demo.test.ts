@@ -36,6 +36,7 @@ function demoOf(t: Test, world: World) {
       members,
       dataFolder,
       baseUrl,
+      pageOrigin: baseUrl.replace('127.0.0.1', 'svc-0.localhost'),
       log: silentLog,
       isShared: false,
     });
@@ -54,6 +55,7 @@ t.test(
     t.equal(statSync(path).mode & 0o777, 0o600);
     const first = read();
     t.match(first, { baseUrl: 'http://127.0.0.1:8080', projectName: 'projects/demo' });
+    t.match(first.signInUrl, 'http://svc-0.localhost:8080/auth/link#');
     t.match(world.host.view('demo').record('project', 'demo')?.body, { displayName: 'Demo' });
     const { authenticate } = authenticator(t, world);
     const { credential } = authenticate(first.apiKey);
@@ -266,7 +268,7 @@ t.test('the first owner signs in once, by the link in demo.json, and owns the de
     people.signInByLink({ token: url.slice(url.indexOf('#') + 1), agent: 'test' });
   await prepare();
   const { signInUrl: first = '' } = read();
-  t.match(first, /^http:\/\/127\.0\.0\.1:8080\/auth\/link#svc_link_/);
+  t.match(first, /^http:\/\/svc-0\.localhost:8080\/auth\/link#svc_link_/);
   world.clock.jump(7 * DAY_MS);
   t.equal(await outcomeOf(() => use(first)), 'CREDENTIAL_EXPIRED');
   await prepare();

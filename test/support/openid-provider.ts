@@ -57,12 +57,19 @@ export async function startOidcWorld(
     readonly environment?: Readonly<Record<string, string>>;
     readonly configuration?: Configuration;
     readonly isPublicClient?: boolean;
+    /** Path of the issuer, such as `/realms/acme`; with or without a slash at its end. */
+    readonly path?: string;
   } = {},
 ): Promise<OidcWorld> {
+  const { path: mounted = '' } = options;
+  const mount = mounted.replace(/\/$/, '');
   const { keys, others } = await sharedKeyPairs();
   const jwk = { ...(await exportJWK(keys.privateKey)), kid: 'k1', use: 'sig', alg: 'RS256' };
   let handle: (request: IncomingMessage, response: ServerResponse) => void = () => {};
   const server = createServer((request, response) => {
+    const { url = '' } = request;
+    // As Express does for a mounted application.
+    Object.assign(request, { originalUrl: url, url: url.slice(mount.length) });
     const [path = ''] = (request.url ?? '').split('?', 1);
     const [scheme = ''] = (request.headers.authorization ?? '').split(' ', 1);
     control.requested.push(`${request.method} ${path} ${scheme}`.trim());
@@ -98,7 +105,7 @@ export async function startOidcWorld(
     },
     isSilent: false,
     requested: [],
-    issuer: `http://127.0.0.1:${port}`,
+    issuer: `http://127.0.0.1:${port}${mounted}`,
     idToken: (claims, { otherKey = false } = {}) =>
       new SignJWT(claims)
         .setProtectedHeader({ alg: 'RS256', kid: control.isRotated ? 'k2' : 'k1' })
@@ -117,7 +124,8 @@ export async function startOidcWorld(
   });
   const provider = openProvider(control, {
     jwk,
-    redirectUri: `${world.origin}/auth/callback`,
+    origin: world.origin,
+    mount,
     isPublicClient: options.isPublicClient ?? false,
     more: options.configuration ?? {},
   });
@@ -160,7 +168,9 @@ function openProvider(
   control: ProviderControl,
   options: {
     readonly jwk: object;
-    readonly redirectUri: string;
+    /** Origin of the service. */
+    readonly origin: string;
+    readonly mount: string;
     readonly isPublicClient: boolean;
     readonly more: Configuration;
   },
@@ -168,15 +178,22 @@ function openProvider(
   const authentication = options.isPublicClient
     ? { token_endpoint_auth_method: 'none' as const }
     : { client_secret: CLIENT_SECRET };
+  const { origin, mount } = options;
+  const client = {
+    client_id: CLIENT_ID,
+    redirect_uris: [`${origin}/auth/callback`],
+    post_logout_redirect_uris: [`${origin}/auth/signed-out`],
+    ...authentication,
+  };
   return new Provider(control.issuer, {
-    clients: [{ client_id: CLIENT_ID, redirect_uris: [options.redirectUri], ...authentication }],
+    clients: [client],
     jwks: { keys: [options.jwk as { kty: 'RSA' }] },
     cookies: { keys: ['cookies of the provider'] },
     // Lifetimes, s.
     ttl: { AccessToken: 60, Grant: 60, IdToken: 60, Interaction: 60, Session: 60 },
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
-    features: { devInteractions: { enabled: false } },
-    interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
+    features: { devInteractions: { enabled: false }, rpInitiatedLogout: logout },
+    interactions: { url: (_context, { uid }) => `${mount}/interaction/${uid}` },
     findAccount: (_context, sub) => ({
       accountId: sub,
       claims: async () => ({ ...control.account?.claims, sub }),
@@ -195,6 +212,14 @@ function openProvider(
   });
 }
 
+/** Asks for a confirmation with the form alone. */
+const logout = {
+  enabled: true,
+  logoutSource(context: { body: unknown }, form: string) {
+    context.body = form;
+  },
+};
+
 export interface AtProvider {
   /** Complete address at which the browser returns to the service. */
   readonly callback: string;
@@ -208,19 +233,46 @@ export interface AtProvider {
 export async function goToProvider(
   world: OidcWorld,
   browser: Browser,
-  options: { readonly return?: string; readonly change?: (url: URL) => void } = {},
+  options: {
+    readonly return?: string;
+    readonly change?: (url: URL) => void;
+    /** Cookies at the provider. Default: none. */
+    readonly there?: Browser;
+    /** Path at the service. Default: `/auth/login`. */
+    readonly path?: string;
+  } = {},
 ): Promise<AtProvider> {
-  const query = options.return === undefined ? '' : `?return=${encodeURIComponent(options.return)}`;
-  const { location } = await browser.get(`/auth/login${query}`);
+  const login = new URL(options.path ?? '/auth/login', world.origin);
+  if (options.return !== undefined) login.searchParams.set('return', options.return);
+  const { location } = await browser.get(login.pathname + login.search);
   const authorization = new URL(location);
   options.change?.(authorization);
-  const there = new Browser({ address: world.provider.issuer, origin: world.provider.issuer });
+  const { there = atProvider(world) } = options;
+  const { origin } = new URL(world.provider.issuer);
   let next = authorization.href;
-  for (let hops = 0; next.startsWith(world.provider.issuer) && hops < 10; hops++) {
+  for (let hops = 0; next.startsWith(origin) && hops < 10; hops++) {
     const answer = await there.get(next);
-    next = new URL(answer.location, world.provider.issuer).href;
+    next = new URL(answer.location, next).href;
   }
   return { callback: next, authorization };
+}
+
+/** A browser's cookies at the provider. */
+export function atProvider({ provider }: Pick<OidcWorld, 'provider'>): Browser {
+  const { origin } = new URL(provider.issuer);
+  return new Browser({ address: origin, origin });
+}
+
+/**
+ * Confirms the sign-out at the provider. Returns the address to which it redirects the browser.
+ * @param address to which the service has sent the browser
+ */
+export async function signOutAtProvider(there: Browser, address: string): Promise<string> {
+  const { text } = await there.get(address);
+  const action = /action="([^"]+)"/.exec(text)?.[1] ?? '';
+  const xsrf = /name="xsrf" value="([^"]+)"/.exec(text)?.[1] ?? '';
+  const confirmed = await there.post(action, { xsrf, logout: 'yes' });
+  return confirmed.location;
 }
 
 /** Path and query of an address, as a browser requests them. */

@@ -13,13 +13,12 @@ import { startWorld, type World } from './host-in-memory.ts';
 export const operator: Actor = { kind: 'operator', name: 'operator/root' };
 
 /** People and members over a world's host, wired as in the service. */
-export function peopleOf({ host, clock, random }: Omit<World, 'host'> & { host: Host }) {
+export function peopleOf(ports: Omit<World, 'host'> & { host: Host; recentMs?: number }) {
+  const { clock } = ports;
   const seen = new Map<string, number>();
   const faults: string[] = [];
   const identities = createIdentities({
-    host,
-    clock,
-    random,
+    ...ports,
     lastSeen: {
       record: (session) => void seen.set(session, clock.now()),
       of: (session) => seen.get(session),
@@ -31,10 +30,18 @@ export function peopleOf({ host, clock, random }: Omit<World, 'host'> & { host: 
 
 export type PeopleWorld = Awaited<ReturnType<typeof startPeopleWorld>>;
 
-/** Starts a world that ends with the test. `around` wraps the host of the people. */
-export async function startPeopleWorld(t: Test, around: (host: Host) => Host = (host) => host) {
+/**
+ * Starts a world that ends with the test. `around` wraps the host of the people; `recentMs` is the
+ * age of a recent sign-in, if not the default.
+ */
+export async function startPeopleWorld(
+  t: Test,
+  around: (host: Host) => Host = (host) => host,
+  recentMs?: number,
+) {
   const { host, clock, random } = await startWorld(t);
-  const { people, members, seen, faults } = peopleOf({ host: around(host), clock, random });
+  const ports = { host: around(host), clock, random, ...(recentMs !== undefined && { recentMs }) };
+  const { people, members, seen, faults } = peopleOf(ports);
   /** Creates a person with the operator's confirmation of the address. */
   const person = (email: string) =>
     people.ensurePerson(operator, { displayName: email.split('@')[0] ?? '', email });

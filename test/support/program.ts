@@ -29,6 +29,11 @@ export interface Demo {
   readonly signInUrl?: string;
 }
 
+/** Origin at which browsers have their session: on loopback a host name of the installation. */
+export function pagesOf({ baseUrl, signInUrl }: Demo): string {
+  return new URL(signInUrl ?? baseUrl).origin;
+}
+
 export interface Answer {
   readonly status: number;
   // Tests read it by the shape they expect.

@@ -43,6 +43,7 @@ export async function startRecipientsWorld(t: Test) {
         mail,
         origin,
         deriveKey,
+        earlierKeys: () => [],
         guard: new AddressGuard({ hosts: [], http: false }),
         sealed: sealedIn(sealed),
         groupWaitMs: 0,

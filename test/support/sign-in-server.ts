@@ -12,10 +12,12 @@ import { openSignIn, type SignIn } from '../../src/identity/open-sign-in.ts';
 import { Closers } from '../../src/platform/closers.ts';
 import { createHealth } from '../../src/platform/health.ts';
 import { openHttpServer } from '../../src/platform/http/server.ts';
+import { type Origins, ServiceAddress } from '../../src/platform/http/service-address.ts';
 import { createLog, type Log } from '../../src/platform/log.ts';
 import { createMetrics, type Metrics } from '../../src/platform/metrics.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { startWorld, tester, type World } from './host-in-memory.ts';
+import { type NamedHostAnswer, requestAs } from './named-host.ts';
 
 export interface SignInWorld extends World {
   readonly people: People;
@@ -37,25 +39,25 @@ export interface SignInWorld extends World {
 }
 
 /** Parts for routes beside those of sign-in. */
-export interface SignInWorldParts extends World {
+export interface SignInWorldParts extends World, Origins {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly people: People;
   readonly mail: SignIn['mail'];
   readonly rotateCookie: SignIn['rotateCookie'];
   readonly deriveKey: (purpose: string) => Uint8Array;
-  readonly origin: () => string;
 }
 
 /**
  * Starts a world that ends with the test. `wrap` replaces a part of the people, for faults;
- * `addRoutes` adds routes of other parts.
+ * `addRoutes` adds routes of other parts; `pageHost` is the host name of pages.
  */
 export async function startSignInWorld(
   t: Test,
   environment: Readonly<Record<string, string>> = {},
   wrap: (people: People) => People = (people) => people,
   addRoutes: (app: FastifyInstance, parts: SignInWorldParts) => Promise<void> = async () => {},
+  pageHost?: string,
 ): Promise<SignInWorld> {
   const world = await startWorld(t);
   const { clock, random, host } = world;
@@ -77,24 +79,26 @@ export async function startSignInWorld(
     of: (session: string) => seen.get(session),
   };
   const onFault = (what: string, err: unknown) => log.error({ err }, what);
-  const { people: real, members } = createIdentities({ host, clock, random, lastSeen, onFault });
+  const recentMs = settings.recentSignInMinutes * 60_000;
+  const ports = { host, clock, random, lastSeen, recentMs, onFault };
+  const { people: real, members } = createIdentities(ports);
   const people = wrap(real);
-  const address = { current: settings.publicUrl ?? '' };
   const deriveKey = (purpose: string) => new Uint8Array(32).fill(purpose.length);
+  const origins = new ServiceAddress(settings.publicUrl, pageHost);
   const base = { settings, clock, random, log, metrics, closers };
-  const signIn = openSignIn({ base, people, deriveKey, origin: () => address.current });
+  const signIn = openSignIn({ base, people, deriveKey, address: origins });
   const server = await openHttpServer({
     ...base,
     health,
+    address: origins,
     isReader: async () => true,
     readGate: async () => ({ release: () => {} }),
     async addRoutes(app) {
       await signIn.addRoutes(app);
-      const origin = () => address.current;
-      await addRoutes(app, { ...world, ...signIn, people, log, metrics, deriveKey, origin });
+      const parts = { people, log, metrics, deriveKey, ...origins };
+      await addRoutes(app, { ...world, ...signIn, ...parts });
     },
   });
-  address.current = server.baseUrl;
   // The virtual clock would never close a connection that a test keeps open.
   t.teardown(() => server.app.server.closeAllConnections());
   closers.add('http', () => server.close());
@@ -136,10 +140,14 @@ export class Browser {
   readonly cookies = new Map<string, string>();
   readonly #address: string;
   readonly #origin: string;
+  /** Host header, if the origin's name is resolved by browsers only. */
+  readonly #host: string | undefined;
 
   constructor({ address, origin }: Pick<SignInWorld, 'address' | 'origin'>) {
     this.#address = address;
     this.#origin = origin;
+    const { host, hostname } = new URL(origin);
+    this.#host = hostname.endsWith('.localhost') ? host : undefined;
   }
 
   /** Requests a page, as a navigation does. */
@@ -159,19 +167,19 @@ export class Browser {
     const body = form ? new URLSearchParams(form).toString() : (sent.body ?? JSON.stringify(json));
     const type = form ? 'application/x-www-form-urlencoded' : 'application/json';
     const hasBody = body !== undefined;
-    const answer = await fetch(new URL(path, this.#address), {
-      method,
-      redirect: 'manual',
-      ...(hasBody && { body }),
-      headers: {
-        ...(jar !== '' && { cookie: jar }),
-        ...(hasBody && { 'content-type': type }),
-        ...headers,
-      },
-    });
+    const all = {
+      ...(jar !== '' && { cookie: jar }),
+      ...(hasBody && { 'content-type': type }),
+      ...headers,
+    };
+    const url = new URL(path, this.#address);
+    const host = headers.host ?? this.#host;
+    const answer =
+      host === undefined
+        ? await plainly(url, { method, body, headers: all })
+        : await requestAs(host, url, { method, body, headers: all });
     for (const set of answer.headers.getSetCookie()) this.#keep(set);
-    const location = answer.headers.get('location') ?? '';
-    return { status: answer.status, headers: answer.headers, text: await answer.text(), location };
+    return { ...answer, location: answer.headers.get('location') ?? '' };
   }
 
   #keep(set: string): void {
@@ -181,6 +189,19 @@ export class Browser {
     if (/; Max-Age=0(;|$)/.test(set)) this.cookies.delete(name);
     else this.cookies.set(name, pair.slice(at + 1));
   }
+}
+
+async function plainly(
+  url: URL,
+  init: { method: string; body: string | undefined; headers: Readonly<Record<string, string>> },
+): Promise<NamedHostAnswer> {
+  const { body, ...rest } = init;
+  const answer = await fetch(url, {
+    ...rest,
+    redirect: 'manual',
+    ...(body !== undefined && { body }),
+  });
+  return { status: answer.status, headers: answer.headers, text: await answer.text() };
 }
 
 /** Session of a secret, or the reason why it is refused. */

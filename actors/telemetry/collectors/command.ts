@@ -106,13 +106,25 @@ function start({ file, args }: Command) {
   try {
     return spawn(file, args, {
       detached: true,
-      env: { ...process.env, LC_ALL: 'C' },
+      env: { ...passedOn(process.env), LC_ALL: 'C' },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
   } catch (error) {
     // spawn throws nothing else.
     return error as Error;
   }
+}
+
+/**
+ * Variables that virsh, ssh and their libraries need. Settings of the service, which may hold
+ * logins, and whatever else its environment has, are not passed on.
+ */
+const PASSED_ON =
+  /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ|SSH_AUTH_SOCK|KRB5CCNAME|KRB5_CONFIG|XDG_\w+|LIBVIRT_\w+|VIRSH_\w+)$/;
+
+/** The part of an environment that a command of another program gets. */
+export function passedOn(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => PASSED_ON.test(name)));
 }
 
 const GONE = Promise.resolve();

@@ -3,7 +3,15 @@
  * keys, are also those of a member's store (`shared-secrets.ts`).
  */
 
-import { createSeal, type Seal } from './seal.ts';
+import { KEY_CHANGE } from './key-change.ts';
+import {
+  beginKeyChange,
+  type ChangingStore,
+  finishKeyChange,
+  NOTHING_TO_CONTINUE,
+  sealAgain,
+} from './key-change-steps.ts';
+import { keyIdOf, type Seal } from './seal.ts';
 import {
   BODY,
   EXCERPT,
@@ -12,7 +20,14 @@ import {
   type SecretFile,
   type SecretStoreOptions,
 } from './secret-file.ts';
-import type { BodyStore, ExcerptStore, KeptExcerpt, SecretStore } from './secret-store.ts';
+import type {
+  BodyStore,
+  ExcerptStore,
+  KeptExcerpt,
+  KeyChangeOutcome,
+  KeyChangeRequest,
+  SecretStore,
+} from './secret-store.ts';
 
 /** The store of one process: a write waits only for the disk. */
 export interface LocalSecretStore extends SecretStore {
@@ -21,8 +36,7 @@ export interface LocalSecretStore extends SecretStore {
 
 /** Throws `WrongMasterKey`, and what `openDatabase` throws. */
 export function openSecretStore(options: SecretStoreOptions): LocalSecretStore {
-  const seal = createSeal(options);
-  const file = openSecretFile(options, 'FULL');
+  const { file, ring: seal } = openSecretFile(options, 'FULL');
   const reads = sealedReads(file, seal);
   return {
     ...reads,
@@ -40,12 +54,43 @@ export function openSecretStore(options: SecretStoreOptions): LocalSecretStore {
     bodies: localBodies(file, seal, reads.bodies),
     excerpts: localExcerpts(file, seal, reads.excerpts),
     lastUsed: lastUsedStore(file.database),
+    keyId: () => keyIdOf(seal.masterKey()),
+    isKeyChanging: () => seal.change() !== undefined,
+    changeKey: (request) => changeLocalKey({ ...options, file, ring: seal }, request),
     isShared: false,
     caughtUp: async () => {},
     sweep: async () => {},
     fault: () => undefined,
     close: () => file.close(),
   };
+}
+
+/** Name of the only member. */
+const THIS_PROCESS = 'this process';
+
+async function changeLocalKey(
+  store: ChangingStore & Pick<SecretStoreOptions, 'keep'>,
+  request: KeyChangeRequest,
+): Promise<KeyChangeOutcome> {
+  const { file, ring, keep = () => false } = store;
+  const { next, onStep = () => {} } = request;
+  if (next === undefined && ring.change() === undefined) return NOTHING_TO_CONTINUE;
+  if (next !== undefined) {
+    const record = beginKeyChange(store, next);
+    file.put(KEY_CHANGE, record);
+    ring.begin({ old: ring.masterKey(), next });
+    onStep('recorded');
+  }
+  const counts = await sealAgain(store, () => {
+    onStep('sealing');
+    request.signal?.throwIfAborted();
+  });
+  onStep('sealed');
+  if (!keep(ring.masterKey())) return { state: 'waiting', ...counts, waitsFor: [THIS_PROCESS] };
+  onStep('kept');
+  finishKeyChange(store);
+  onStep('finished');
+  return { state: 'changed', ...counts, waitsFor: [] };
 }
 
 /** Reads, the same for both adapters. */

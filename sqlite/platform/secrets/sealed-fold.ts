@@ -15,8 +15,11 @@ import {
   type StreamRead,
   StreamUnavailable,
 } from '../../../streams/platform/stream.ts';
-import type { Seal } from './seal.ts';
+import { KEY_CHANGE, type KeyRing, openKeyChange } from './key-change.ts';
+import { finishKeyChange } from './key-change-steps.ts';
+import { keyIdOf, type Seal, type SealOptions, WrongMasterKey } from './seal.ts';
 import {
+  canaryKeyId,
   ERASED,
   keyOf,
   lastOf,
@@ -30,7 +33,10 @@ import { type Bound, CANARY, type SealedKey, type SecretFile } from './secret-fi
 export interface SealedFoldOptions {
   readonly stream: Stream;
   readonly file: SecretFile;
-  readonly seal: Seal;
+  readonly seal: KeyRing;
+  readonly random: SealOptions['random'];
+  /** Puts the next key of a change where a start of this member finds it. */
+  readonly onKeyChange: (next: Uint8Array) => void;
   readonly clock: Clock;
   /** Called with a fault of applying or following; it continues by itself. */
   readonly onFault: (error: unknown) => void;
@@ -159,12 +165,14 @@ export class SealedFold {
     const { identity, lastSequence } = await stream.state(sealedSpec.name);
     const shared = new Set<string>();
     let position = lastSequence;
+    let canary: StreamMessage | undefined;
     const from = { sequence: 1 };
     const read = stream.read({ stream: sealedSpec.name, from, untilEnd: true });
     try {
       for await (const message of read) {
         position = Math.max(position, message.sequence);
         shared.add(message.subject);
+        if (message.subject === subjectOf(CANARY)) canary = message;
         for (const key of this.#change(message).erased) shared.delete(subjectOf(key));
       }
     } finally {
@@ -175,6 +183,7 @@ export class SealedFold {
     else if (file.remove(missing) > 0) file.emptyLog('soon');
     const bound = { identity, position, sweep };
     file.bind(bound);
+    if (canary !== undefined) this.#finishKeyChange(canary);
     this.#advance(bound);
   }
 
@@ -213,12 +222,12 @@ export class SealedFold {
       removed = this.#change(message).removed;
       file.bind(bound);
     });
-    if (removed > 0) {
-      try {
-        file.emptyLog('soon');
-      } catch (error) {
-        onFault(error);
-      }
+    try {
+      if (removed > 0) file.emptyLog('soon');
+      if (message.subject === subjectOf(CANARY)) this.#finishKeyChange(message);
+    } catch (error) {
+      if (error instanceof WrongMasterKey) throw error;
+      onFault(error);
     }
     this.#advance(bound);
     return true;
@@ -233,6 +242,7 @@ export class SealedFold {
     if (key === undefined || key.purpose === CANARY.purpose || key.purpose === SWEPT) {
       return { erased: [], removed: 0 };
     }
+    if (key.purpose === KEY_CHANGE.purpose) this.#beginKeyChange(message);
     if (key.purpose !== ERASED) {
       file.put(key, message.data);
       return { erased: [], removed: 0 };
@@ -240,6 +250,31 @@ export class SealedFold {
     const { seal } = this.#options;
     const erased = this.#readable(() => openErasure(seal, key.id, message.data)) ?? [];
     return { erased, removed: file.remove(erased) };
+  }
+
+  #beginKeyChange({ data }: StreamMessage): void {
+    const { seal, random, onKeyChange } = this.#options;
+    if (seal.change() !== undefined) return;
+    const own = { masterKey: seal.masterKey(), random };
+    const change = this.#readable(() => openKeyChange(data, own, 'the cluster'));
+    if (change === undefined) return;
+    seal.begin(change);
+    onKeyChange(change.next);
+  }
+
+  /** A canary ends the change to its key. Throws `WrongMasterKey` for a change that was missed. */
+  #finishKeyChange({ data }: StreamMessage): void {
+    const { seal, file } = this.#options;
+    const wanted = canaryKeyId(data);
+    const change = seal.change();
+    if (change !== undefined && wanted === keyIdOf(change.old)) return;
+    if (wanted !== keyIdOf(seal.masterKey())) {
+      throw new WrongMasterKey(
+        `The members have changed the master key to ${wanted} while this one was away: give it that ` +
+          'key file, and start it again',
+      );
+    }
+    if (change !== undefined) finishKeyChange({ file, ring: seal });
   }
 
   /** An unreadable message is reported and skipped: no member wrote it. */

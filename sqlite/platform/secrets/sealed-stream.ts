@@ -7,8 +7,10 @@
  *     svc.sealed.erased.<ulid>         the erased values' names, sealed too
  *     svc.sealed.swept.last            the last sweep, and the one before it
  *     svc.sealed.canary.master-key     the key's id, and a value that opens only under it
+ *     svc.sealed.key-change.master-key both keys of a change of the master key, while it runs
  */
 import type { Stream, StreamMessage, StreamSpec } from '../../../streams/platform/stream.ts';
+import { createKeyRing, KEY_CHANGE, type KeyPair, openKeyChange } from './key-change.ts';
 import { createSeal, keyIdOf, type Seal, type SealOptions, WrongMasterKey } from './seal.ts';
 import { CANARY, EXCERPT, type SealedKey } from './secret-file.ts';
 
@@ -72,6 +74,11 @@ export function sharedCanary(options: SealOptions, canary: (seal: Seal) => Uint8
   return Buffer.concat([Buffer.from(keyIdOf(options.masterKey)), canary(createSeal(options))]);
 }
 
+/** Id of the key in a canary of the stream. */
+export function canaryKeyId(data: Uint8Array): string {
+  return Buffer.from(data.subarray(0, KEY_ID_CHARACTERS)).toString();
+}
+
 /**
  * Compares the key with the one that the members share, and changes nothing. Throws
  * `WrongMasterKey`, `SealBroken`, and what the stream throws.
@@ -79,6 +86,7 @@ export function sharedCanary(options: SealOptions, canary: (seal: Seal) => Uint8
  * @param masterKey undefined: this process has none yet, and may create one only if nothing is
  * shared
  * @param where location of the stream, for the message: `NATS at 127.0.0.1:4222`
+ * @returns the running change of the master key, of which the given key is one
  */
 export async function assertSharedKey({
   stream,
@@ -88,12 +96,14 @@ export async function assertSharedKey({
   readonly masterKey: Uint8Array | undefined;
   readonly stream: Pick<Stream, 'compare' | 'read'>;
   readonly where: string;
-}): Promise<void> {
-  if ((await stream.compare(sealedSpec)) === undefined) return;
+}): Promise<KeyPair | undefined> {
+  if ((await stream.compare(sealedSpec)) === undefined) return undefined;
   const found = await lastOf(stream, subjectOf(CANARY));
-  if (found === undefined) return;
-  const wanted = Buffer.from(found.data.subarray(0, KEY_ID_CHARACTERS)).toString();
+  if (found === undefined) return undefined;
+  const wanted = canaryKeyId(found.data);
   const { masterKey } = options;
+  const record = masterKey && (await lastOf(stream, subjectOf(KEY_CHANGE)));
+  if (record) return openKeyChange(record.data, { ...options, masterKey }, where);
   const own = masterKey && keyIdOf(masterKey);
   if (masterKey === undefined || own !== wanted) {
     throw new WrongMasterKey(
@@ -103,5 +113,6 @@ export async function assertSharedKey({
     );
   }
   const sealed = found.data.subarray(KEY_ID_CHARACTERS);
-  createSeal({ ...options, masterKey }).open(CANARY.id, CANARY.purpose, sealed);
+  createKeyRing({ ...options, masterKey }).open(CANARY.id, CANARY.purpose, sealed);
+  return undefined;
 }

@@ -7,7 +7,14 @@ import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import { type Migration, openDatabase, type SqliteDatabase } from '../database.ts';
-import { createSeal, type Seal, SealBroken, type SealOptions, WrongMasterKey } from './seal.ts';
+import {
+  createKeyRing,
+  KEY_CHANGE,
+  type KeyPair,
+  type KeyRing,
+  openKeyChange,
+} from './key-change.ts';
+import { type Seal, SealBroken, type SealOptions, WrongMasterKey } from './seal.ts';
 import type { LastUsedStore } from './secret-store.ts';
 import { type Later, WalTruncator } from './wal-truncator.ts';
 
@@ -16,18 +23,37 @@ export interface SecretStoreOptions extends SealOptions {
   readonly path: string;
   /** For emptying the log once for many deletions; absent: after each. */
   readonly later?: Later;
+  /** Puts a new master key where a start finds it. False: that place cannot be written. */
+  readonly keep?: KeepKey;
 }
 
-/** The file, with a canary. Throws `WrongMasterKey`, and what `openDatabase` throws. */
+/** Stores a master key; false if the place of the key file cannot be written. */
+export type KeepKey = (next: Uint8Array) => boolean;
+
+/** A store's file and its keys. */
+export interface OpenedSecretFile {
+  readonly file: SecretFile;
+  readonly ring: KeyRing;
+}
+
+/**
+ * The file, with a canary, and its keys: two if a change of the master key is not finished. Throws
+ * `WrongMasterKey`, and what `openDatabase` throws.
+ *
+ * @param shared the change that the members' stream has; absent: the file's own
+ */
 export function openSecretFile(
   options: SecretStoreOptions,
   synchronous: 'FULL' | 'NORMAL',
-): SecretFile {
-  const seal = createSeal(options);
+  shared?: KeyPair,
+): OpenedSecretFile {
   const file = new SecretFile({ ...options, synchronous });
   try {
-    if (!hasCanary(() => file.get(CANARY), seal, options.path)) file.put(CANARY, canary(seal));
-    return file;
+    const record = file.get(KEY_CHANGE);
+    const pair = shared ?? (record && openKeyChange(record, options, options.path));
+    const ring = createKeyRing(options, pair);
+    if (!hasCanary(() => file.get(CANARY), ring, options.path)) file.put(CANARY, canary(ring));
+    return { file, ring };
   } catch (error) {
     file.close();
     throw error;
@@ -43,14 +69,16 @@ export function canary(seal: Seal): Uint8Array {
  * Compares an existing store with the key; changes nothing. Throws `WrongMasterKey`, and what
  * SQLite throws.
  */
-export function assertSealedUnder(options: Omit<SecretStoreOptions, 'later'>): void {
+export function assertSealedUnder(options: Omit<SecretStoreOptions, 'later' | 'keep'>): void {
   if (!existsSync(options.path)) return;
   const database = new Database(options.path, { fileMustExist: true });
   try {
     const table = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'sealed'");
     if (table.get() === undefined) return;
-    const value = () => preparedGet(database).get(CANARY.id, CANARY.purpose);
-    hasCanary(value, createSeal(options), options.path);
+    const read = ({ id, purpose }: SealedKey) => preparedGet(database).get(id, purpose);
+    const record = read(KEY_CHANGE);
+    const pair = record && openKeyChange(record, options, options.path);
+    hasCanary(() => read(CANARY), createKeyRing(options, pair), options.path);
   } finally {
     database.close();
   }
@@ -66,7 +94,7 @@ function hasCanary(get: () => Uint8Array | undefined, seal: Seal, path: string):
     if (!(error instanceof SealBroken)) throw error;
     throw new WrongMasterKey(
       `${path} was sealed under a master key other than the given one: use the key it was created ` +
-        'with, or move the file away to start without the secrets in it',
+        'with, or the last one of "svc admin rekey", or move the file away to start without its secrets',
     );
   }
 }
@@ -89,6 +117,8 @@ export function lastUsedStore(database: SqliteDatabase): LastUsedStore {
 
 /** Opens only under the right key: shows at start whether the key is wrong or a value is broken. */
 export const CANARY = { id: 'master-key', purpose: 'canary' } as const;
+
+const OF_THE_FILE: readonly string[] = [CANARY.purpose, KEY_CHANGE.purpose];
 
 export const BODY = 'body';
 export const EXCERPT = 'excerpt';
@@ -218,12 +248,13 @@ export class SecretFile {
     return this.#sql.attempts.all(delivery);
   }
 
-  /** Keys of all sealed values except the canary, which belongs to this file alone. */
+  /** Keys of all sealed values except the canary and the change of the key, which are the file's. */
   keys(): SealedKey[] {
     const values = this.#sql.values.all();
     const bodies = this.#sql.bodies.all().map((id) => ({ purpose: BODY, id }));
     const excerpts = this.#sql.excerpts.all().map((row) => ({ purpose: EXCERPT, ...row }));
-    return [...values.filter(({ purpose }) => purpose !== CANARY.purpose), ...bodies, ...excerpts];
+    const shared = values.filter(({ purpose }) => !OF_THE_FILE.includes(purpose));
+    return [...shared, ...bodies, ...excerpts];
   }
 
   bound(): Bound | undefined {

@@ -39,11 +39,59 @@ export interface SecretStore {
   caughtUp(): Promise<void>;
   /** Removes traces of deletions from the stream: once an hour, by one member. */
   sweep(): Promise<void>;
+  /** Id of the master key under which new values are sealed, once the key file has it too. */
+  keyId(): string;
+  /** True while both keys of a change open the values. */
+  isKeyChanging(): boolean;
+  /**
+   * Replaces the master key, or continues a change that was interrupted. Reads and writes go on.
+   * Rejects with `KeyChangeRefused`.
+   */
+  changeKey(request: KeyChangeRequest): Promise<KeyChangeOutcome>;
   /** true: members share the store. */
   readonly isShared: boolean;
   /** Why reads may lack values that others wrote; undefined: they do not. */
   fault(): string | undefined;
   close(): void | Promise<void>;
+}
+
+/** Finished steps of a change of the master key, in order; `sealing` repeats. */
+export type KeyChangeStep = 'recorded' | 'sealing' | 'sealed' | 'kept' | 'finished';
+
+export interface KeyChangeRequest {
+  /** 32 bytes; absent: continue a change that was interrupted, if there is one. */
+  readonly next?: Uint8Array;
+  /**
+   * Key that each running member has taken over and put into its key file, by the member's name;
+   * null: it runs a program that cannot. Not called for a store of one process.
+   */
+  readonly members: () => readonly { readonly name: string; readonly keyId: string | null }[];
+  /** Ends the change between two steps; a later one continues it. */
+  readonly signal?: AbortSignal;
+  /** Called after each step is on disk. */
+  readonly onStep?: (step: KeyChangeStep) => void;
+}
+
+export interface KeyChangeOutcome {
+  /**
+   * `waiting`: everything is sealed under the next key, and the old one still opens it, until the
+   * key file has the next one. `none`: there was nothing to continue.
+   */
+  readonly state: 'changed' | 'waiting' | 'none';
+  /** Number of values that were sealed again. */
+  readonly sealed: number;
+  /** Number of values that neither key opens: damaged before the change. */
+  readonly unreadable: number;
+  /** Members whose key file does not have the next key yet. */
+  readonly waitsFor: readonly string[];
+}
+
+/** The change of the master key cannot begin now. */
+export class KeyChangeRefused extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'KeyChangeRefused';
+  }
 }
 
 export type Change = (current: Uint8Array | undefined) => Uint8Array | undefined;

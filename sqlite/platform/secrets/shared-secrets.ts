@@ -5,8 +5,9 @@
  */
 import { type Random, ulid } from '../../../streams/platform/random.ts';
 import type { AppendOutcome } from '../../../streams/platform/stream.ts';
+import type { KeyRing } from './key-change.ts';
 import { excerptKeys, sealExcerpt, sealedReads } from './local-secrets.ts';
-import { createSeal, type Seal } from './seal.ts';
+import { keyIdOf } from './seal.ts';
 import {
   openErasure,
   pipelined,
@@ -37,6 +38,7 @@ import {
   type SecretStoreOptions,
 } from './secret-file.ts';
 import type { Change, KeptBody, KeptExcerpt, SecretStore } from './secret-store.ts';
+import { changeSharedKey } from './shared-key-change.ts';
 import type { Later } from './wal-truncator.ts';
 
 export interface SharedSecretsOptions
@@ -57,7 +59,6 @@ const ERASED_MAX = 500;
 export async function openSharedSecrets(options: SharedSecretsOptions): Promise<SecretStore> {
   const { stream, clock, onFault } = options;
   await assertSharedKey(options);
-  const seal = createSeal(options);
   await stream.ensure(sealedSpec);
   await stream.append({
     stream: sealedSpec.name,
@@ -66,11 +67,18 @@ export async function openSharedSecrets(options: SharedSecretsOptions): Promise<
     expectedLastSubjectSequence: 0,
   });
   // Another member may have been first, with another key.
-  await assertSharedKey(options);
+  const change = await assertSharedKey(options);
   // After a power loss, the stream still has everything that the file lost.
-  const file = openSecretFile({ ...options, later: { clock, onFault } }, 'NORMAL');
-  const fold = new SealedFold({ stream, file, seal, clock, onFault });
-  const store = new SharedSecrets(options, { seal, file, fold });
+  const later = { clock, onFault };
+  const { file, ring: seal } = openSecretFile({ ...options, later }, 'NORMAL', change);
+  const { keep = () => false, random } = options;
+  const kept = { keyId: keyIdOf(options.masterKey) };
+  const onKeyChange = (next: Uint8Array): void => {
+    if (keep(next)) kept.keyId = keyIdOf(next);
+  };
+  if (change !== undefined) onKeyChange(change.next);
+  const fold = new SealedFold({ stream, file, seal, random, onKeyChange, clock, onFault });
+  const store = new SharedSecrets(options, { seal, file, fold, kept });
   try {
     await fold.start();
     return store.port();
@@ -81,9 +89,11 @@ export async function openSharedSecrets(options: SharedSecretsOptions): Promise<
 }
 
 interface Parts {
-  readonly seal: Seal;
+  readonly seal: KeyRing;
   readonly file: SecretFile;
   readonly fold: SealedFold;
+  /** Id of the key in this member's key file. */
+  readonly kept: { readonly keyId: string };
 }
 
 interface Value {
@@ -130,6 +140,10 @@ class SharedSecrets {
         delete: (ids) => this.#erase(excerptKeys(file, ids)),
       },
       lastUsed: lastUsedStore(file.database),
+      keyId: () => this.#parts.kept.keyId,
+      isKeyChanging: () => seal.change() !== undefined,
+      changeKey: (request) =>
+        changeSharedKey({ ...this.#options, ...this.#parts, sweep: () => this.#sweep() }, request),
       isShared: true,
       caughtUp: () => fold.caughtUp(),
       sweep: () => this.#sweep(),
@@ -190,7 +204,7 @@ class SharedSecrets {
     const { id, purpose } = key;
     while (true) {
       const last = await lastOf(this.#options.stream, subjectOf(key));
-      const current = last && seal.open(id, purpose, last.data);
+      const current = last && (await this.#openNewest(key, last.data));
       const changed = change(current);
       if (changed === undefined) {
         await fold.applied(last?.sequence ?? 0);
@@ -202,6 +216,13 @@ class SharedSecrets {
       await this.#applied([outcome]);
       return changed;
     }
+  }
+
+  /** The newest value may be sealed under a key whose change this member has not applied yet. */
+  async #openNewest({ id, purpose }: SealedKey, sealed: Uint8Array): Promise<Uint8Array> {
+    const { fold, seal } = this.#parts;
+    if (!seal.isCurrent(id, purpose, sealed)) await fold.caughtUp();
+    return seal.open(id, purpose, sealed);
   }
 
   /** Tells every member first: the next sweep removes what a crash leaves in the stream. */

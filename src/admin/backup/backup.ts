@@ -37,7 +37,9 @@ export interface BackupDeps {
   readonly folder: string;
   readonly clock: Clock;
   /** Id of the master key. */
-  readonly keyId: string;
+  readonly keyId: () => string;
+  /** True while it is being changed: a copy would reveal the next key to the old one. */
+  readonly isKeyChanging: () => boolean;
   /**
    * Streams that are not in the folder, and the specifications of those to copy; absent if all are
    * in it.
@@ -94,8 +96,14 @@ export async function makeBackup(
 }
 
 async function fill(deps: BackupDeps, request: BackupRequest): Promise<BackupManifest> {
-  const { folder, clock, keyId } = deps;
+  const { folder, clock, keyId, isKeyChanging } = deps;
   const { to } = request;
+  if (isKeyChanging()) {
+    throw new BackupFault(
+      'The master key is being changed, and both keys would be in the backup. Finish the change: ' +
+        'svc admin rekey --continue',
+    );
+  }
   const names = DATABASES.filter((name) => existsSync(join(folder, name)));
   let createdMs = 0;
   let cursor: string | undefined;
@@ -130,7 +138,7 @@ async function fill(deps: BackupDeps, request: BackupRequest): Promise<BackupMan
   const manifest: BackupManifest = {
     program: programVersion,
     createdMs,
-    keyId,
+    keyId: keyId(),
     ...programFormats(),
     form: deps.remote === undefined ? 'embedded' : 'nats',
     position,

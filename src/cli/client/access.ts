@@ -102,6 +102,16 @@ function givenEndpoint({ endpoint, environment }: AccessOptions): string | undef
   return SVC_ENDPOINT ? parseEndpoint('SVC_ENDPOINT', SVC_ENDPOINT) : undefined;
 }
 
+/**
+ * Origin for programs of an address that a browser has. Browsers resolve names under `.localhost`
+ * themselves; the resolvers of most systems do not.
+ */
+export function programOrigin(address: string): string {
+  const url = new URL(address);
+  if (url.protocol === 'http:' && url.hostname.endsWith('.localhost')) url.hostname = '127.0.0.1';
+  return url.origin;
+}
+
 function notKnownWhere(): UsageError {
   return new UsageError(
     'The address of the service is not set',
@@ -113,7 +123,7 @@ function notKnownWhere(): UsageError {
 function parseEndpoint(what: string, text: string): string {
   let endpoint: string;
   try {
-    endpoint = origin.parse(text);
+    endpoint = programOrigin(origin.parse(text));
   } catch (error) {
     if (!(error instanceof BadSetting) && !(error instanceof TypeError)) throw error;
     throw new UsageError(

@@ -81,6 +81,7 @@ const HINTS: Hints = {
   PROJECT_BOUNDARY:
     'A key works only in its own project. "svc projects list" shows the projects that you are a member of',
   HUMAN_OPERATION: 'Keys cannot do this. Sign in with "svc login" and run it again',
+  SIGN_IN_TOO_OLD: 'Run "svc login", then this command again',
   TOO_MANY_REQUESTS: 'Try again later, or allow more time with --timeout',
   STALE_VERSION: 'Another user changed it in the meantime. Check it, and run the command again',
   UNKNOWN_PATH: 'The service is older than this command and does not have this method',

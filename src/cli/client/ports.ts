@@ -42,13 +42,24 @@ async function openBrowser(url: string): Promise<boolean> {
   // Without a display, xdg-open would start a text browser in this very terminal.
   const hasDisplay = process.env.DISPLAY ?? process.env.WAYLAND_DISPLAY;
   if (command === 'xdg-open' && !hasDisplay) return false;
-  const child = spawn(command, [url], { stdio: 'ignore', detached: true });
+  const child = spawn(command, [url], {
+    stdio: 'ignore',
+    detached: true,
+    env: withoutSettings(process.env),
+  });
   const started = await Promise.race([
     once(child, 'spawn').then(() => true),
     once(child, 'error').then(() => false),
   ]);
   child.unref();
   return started;
+}
+
+/** A browser outlives the command, and needs no key of it. */
+function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(environment).filter(([name]) => !name.startsWith('SVC_')),
+  );
 }
 
 /** Offset of the exit code of a command that was ended by a signal, as in shells. */

@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net';
 import { withinTime } from '../../../streams/platform/deadline.ts';
 import { ProjectService } from '../../gen/svc/project/v1/project_pb.ts';
 import { parseSecret } from '../../platform/keys.ts';
-import { openAccess } from '../client/access.ts';
+import { openAccess, programOrigin } from '../client/access.ts';
 import { type ActionContext, single } from '../client/action.ts';
 import { asApiFault, askPlainly, SERVICE_AWAY } from '../client/api.ts';
 import { EXIT_DENIED, Fault, printable, UsageError } from '../client/faults.ts';
@@ -77,7 +77,7 @@ async function givenLink({ input, ports }: ActionContext): Promise<Link | undefi
       'Check that it was copied completely, including the part after #',
     );
   }
-  return { token, origin: URL.canParse(address) ? new URL(address).origin : undefined };
+  return { token, origin: URL.canParse(address) ? programOrigin(address) : undefined };
 }
 
 function endpointOf({ input, environment, ports }: ActionContext, link: Link | undefined): string {
@@ -201,9 +201,13 @@ async function openLoginListener(state: string): Promise<LoginListener> {
   };
 }
 
+/** Names under which a service sends the browser back: the second one if it has the first itself. */
+const HOSTS = ['127.0.0.1', 'svc-login.localhost'];
+
 function codeOf({ method, url = '', headers }: IncomingMessage, state: string, port: number) {
   // A different host name would belong to another site (DNS rebinding).
-  if (method !== 'GET' || headers.host !== `127.0.0.1:${port}`) return undefined;
+  const isHere = HOSTS.some((name) => headers.host === `${name}:${port}`);
+  if (method !== 'GET' || !isHere) return undefined;
   const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
   const code = searchParams.get('code');
   const isOurs = isSame(searchParams.get('state') ?? '', state);

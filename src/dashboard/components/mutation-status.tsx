@@ -3,6 +3,7 @@
  */
 import type { VNode } from 'preact';
 import type { Mutation } from '../data/mutation.ts';
+import { signInAgainPath } from '../data/session.ts';
 import { texts } from '../messages/en.ts';
 import { ErrorBox } from './error-box.tsx';
 import { NoticeBox } from './notice-box.tsx';
@@ -28,6 +29,9 @@ export function MutationStatus<Request, T>(props: MutationStatusProps<Request, T
       </p>
     );
   }
+  if (state.kind === 'refused' && state.error.isSignInTooOld) {
+    return <ErrorBox error={state.error} actions={<SignInAgain />} />;
+  }
   if (state.kind === 'refused') return <ErrorBox error={state.error} title={refusedTitle} />;
   if (state.kind !== 'unknown') return null;
   const [title, help] = unknownTexts(state.error);
@@ -44,6 +48,15 @@ export function MutationStatus<Request, T>(props: MutationStatusProps<Request, T
     >
       {help}
     </NoticeBox>
+  );
+}
+
+/** The page stays open in this tab, with what the user has typed. */
+function SignInAgain(): VNode {
+  return (
+    <a class="button" href={signInAgainPath} target="_blank" rel="noopener">
+      {texts.session.signInAgain}
+    </a>
   );
 }
 

@@ -34,7 +34,7 @@ export interface CallPorts {
   /** Notified of each response and of each failure to get one. */
   readonly connection: { reached(): void; lost(): void };
   /** `ended` resolves when the user is signed in again. */
-  readonly session: { ended(): Promise<void>; answered(): void; identified(name: string): void };
+  readonly session: { ended(): Promise<void>; answered(): void; identified(name: string): boolean };
   readonly requestIds: RequestIds;
 }
 
@@ -80,6 +80,8 @@ export interface Caller {
 
 export function createCaller(ports: CallPorts): Caller {
   const positions = new Positions();
+  /** True after a refusal that made the user sign in again, perhaps as another one. */
+  let mustIdentify = false;
 
   async function post(path: string, body: string, signal?: AbortSignal): Promise<unknown> {
     const sent = positions.held();
@@ -92,6 +94,12 @@ export function createCaller(ports: CallPorts): Caller {
     if (!response.ok) throw parseRpcError(answer, response.headers.get('retry-after'));
     ports.session.answered();
     return answer;
+  }
+
+  /** Resolves to false if another user is signed in. */
+  async function identify(): Promise<boolean> {
+    const answer = await post(pathOf('ProjectService', 'getSelf'), '{}');
+    return ports.session.identified((answer as ResponseOf<'ProjectService', 'getSelf'>).name);
   }
 
   return {
@@ -120,14 +128,17 @@ export function createCaller(ports: CallPorts): Caller {
       return {
         requestId,
         async send() {
-          requestIds.sent(path, requested, requestId);
           try {
+            if (mustIdentify && !(await identify())) throw otherUser();
+            mustIdentify = false;
+            requestIds.sent(path, requested, requestId);
             const answer = await post(path, body);
             requestIds.saved();
             return answer as ResponseOf<S, N>;
           } catch (error) {
             if (!(error instanceof RpcError)) throw error;
             if (error.isDefinite) requestIds.refused(path);
+            if (error.isSignInTooOld) mustIdentify = true;
             // This opens the dialog; the user decides whether to send it again.
             if (error.isSignedOut) void ports.session.ended();
             throw error;
@@ -136,12 +147,17 @@ export function createCaller(ports: CallPorts): Caller {
       };
     },
     async probe() {
-      const answer = await post(pathOf('ProjectService', 'getSelf'), '{}');
-      ports.session.identified((answer as ResponseOf<'ProjectService', 'getSelf'>).name);
+      await identify();
     },
     headers: (contentType) => headersOf(contentType, positions.held()),
     record: (answer) => positions.replace([], answer.headers.get(SEQUENCE_HEADER)),
   };
+}
+
+/** The page reloads, so hardly anyone reads it. */
+function otherUser(): RpcError {
+  const message = 'Another user has signed in. Nothing was changed';
+  return new RpcError({ code: 'permission_denied', reason: 'INVALID_STATE', message });
 }
 
 /** The caller of the dashboard. */

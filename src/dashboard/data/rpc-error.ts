@@ -56,6 +56,11 @@ export class RpcError extends Error {
     return this.code === 'unauthenticated';
   }
 
+  /** True if the user must sign in again, because the sign-in is not recent. */
+  get isSignInTooOld(): boolean {
+    return this.reason === 'SIGN_IN_TOO_OLD';
+  }
+
   /** True if the caller lacks permission. */
   get isDenied(): boolean {
     return this.code === 'permission_denied';

@@ -21,8 +21,11 @@ export interface Session {
   ended(): Promise<void>;
   /** A call of a signed-in user succeeded. */
   answered(): void;
-  /** The signed-in user is known: at the start, and whenever a session may have started again. */
-  identified(personName: string): void;
+  /**
+   * The signed-in user is known: at the start, and whenever a session may have started again. False
+   * if it is another one, and the page reloads.
+   */
+  identified(personName: string): boolean;
 }
 
 export function createSession(ports: SessionPorts): Session {
@@ -41,12 +44,16 @@ export function createSession(ports: SessionPorts): Session {
       isAnnounced = true;
     },
     identified(personName) {
-      if (known !== undefined && known !== personName) return ports.reload();
+      if (known !== undefined && known !== personName) {
+        ports.reload();
+        return false;
+      }
       known = personName;
       sessionState.value = 'active';
       const resumed = waiting;
       waiting = [];
       for (const go of resumed) go();
+      return true;
     },
   };
 }
@@ -77,6 +84,9 @@ export function watchSession(probe: () => Promise<void>): void {
   window.addEventListener('focus', ask);
   document.addEventListener('visibilitychange', ask);
 }
+
+/** Sign-in path for an action that needs a recent sign-in. Its tab leads back to this one. */
+export const signInAgainPath = `/auth/sign-in?again=1&return=${encodeURIComponent('/auth/signed-in?again=1')}`;
 
 /** Sign-in path that returns the new tab to the page open here. */
 export function signInPath(path: string): string {

@@ -91,6 +91,10 @@ export const explanations: Readonly<Record<string, Explanation>> = localized({
     what: 'Only a signed-in user can do this',
     next: 'Sign in and open this page at the address of the service.',
   },
+  SIGN_IN_TOO_OLD: {
+    what: 'This needs a recent sign-in',
+    next: 'Sign in again in a new tab. Then come back and press the button again.',
+  },
   INSECURE_TRANSPORT: {
     what: 'The request was sent over plain HTTP',
     next: 'Open the dashboard over HTTPS.',

@@ -20,6 +20,14 @@ export const query: ReadonlySignal<URLSearchParams> = computed(() => address.val
 /** The route of the path with its parameters; undefined if there is no such page. */
 export const match = computed(() => matchPath(path.value));
 
+/**
+ * Origin of the service for programs: on plain http of one machine, the pages have a name under
+ * `.localhost`, which only browsers resolve.
+ */
+export function programOrigin(): string {
+  return window.location.origin.replace(/\/\/[\w-]+\.localhost/, '//127.0.0.1');
+}
+
 /** Calls `listener` after each change of page, but not after changes of the query only. */
 export function onPageChange(listener: () => void): () => void {
   let before = path.peek();

@@ -7,13 +7,13 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { addStrictHeaders, sendErrors, sendSentence } from '../../identity/sign-in/answers.ts';
+import { redirectToPageHost } from '../../identity/sign-in/page-host.ts';
 import { isReturnPath, locationOf } from '../../identity/sign-in/request-fields.ts';
 import type { Visitors } from '../../identity/sign-in/visitor.ts';
-import { isLocalName, nameOf } from '../../platform/http/hosts.ts';
 import { negotiateEncoding } from '../../platform/http/negotiation.ts';
+import type { Origins } from '../../platform/http/service-address.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Metrics } from '../../platform/metrics.ts';
-import { isLoopbackHost } from '../../platform/settings/setting-kinds.ts';
 import { routes } from '../routes.ts';
 import {
   BUILD_IT,
@@ -24,12 +24,10 @@ import {
 } from './built-dashboard.ts';
 import { SHELL_POLICY, shellOf } from './shell.ts';
 
-export interface DashboardRoutesDeps {
+export interface DashboardRoutesDeps extends Pick<Origins, 'ownOrigin' | 'pageOrigin'> {
   /** The build, or the reason why there is none, which the pages display. */
   readonly built: BuiltDashboard | NoDashboard;
   readonly visitors: Pick<Visitors, 'sessionOf'>;
-  /** Origin for clients; available once the server listens. */
-  readonly origin: () => string;
   readonly log: Log;
   readonly metrics: Metrics;
 }
@@ -54,7 +52,8 @@ export async function addDashboardRoutes(
   });
 }
 
-function addPages(scope: FastifyInstance, { built, visitors, origin }: DashboardRoutesDeps): void {
+function addPages(scope: FastifyInstance, deps: DashboardRoutesDeps): void {
+  const { built, visitors } = deps;
   async function answer(
     shell: string | undefined,
     request: FastifyRequest,
@@ -65,12 +64,12 @@ function addPages(scope: FastifyInstance, { built, visitors, origin }: Dashboard
       const sentence = `${why}; the API works. ${BUILD_IT}`;
       return sendSentence(reply, 503, { title: 'No dashboard', sentence });
     }
-    if (isOtherLoopbackName(request.headers.host, origin())) {
-      return reply.redirect(locationOf(origin(), request.url), 307);
-    }
+    const redirected = redirectToPageHost(deps, request, reply);
+    if (redirected) return redirected;
     if (!(await visitors.sessionOf(request, reply))) {
       const query = new URLSearchParams({ return: isReturnPath(request.url) ? request.url : '/' });
-      return reply.redirect(locationOf(origin(), `/auth/sign-in?${query}`), 303);
+      const page = deps.pageOrigin(request.headers.host);
+      return reply.redirect(locationOf(page, `/auth/sign-in?${query}`), 303);
     }
     reply.headers({ 'content-security-policy': SHELL_POLICY, 'referrer-policy': 'same-origin' });
     return reply.type('text/html; charset=utf-8').send(shell);
@@ -84,19 +83,6 @@ function addPages(scope: FastifyInstance, { built, visitors, origin }: Dashboard
       handler: (request, reply) => answer(shell, request, reply),
     });
   }
-}
-
-/**
- * Whether the request names this machine differently from the service's origin, such as localhost
- * for 127.0.0.1. Cookies and the Origin check apply to only one of the names. A different port
- * belongs to a tunnel and can be reached only through it.
- */
-function isOtherLoopbackName(host: string | undefined, origin: string): boolean {
-  const own = new URL(origin);
-  const name = nameOf(host ?? '');
-  if (host === undefined || name === undefined || !isLoopbackHost(own.hostname)) return false;
-  const isLocal = isLocalName(name) || isLoopbackHost(name);
-  return isLocal && name !== own.hostname && new URL(`${own.protocol}//${host}`).port === own.port;
 }
 
 function addAssets(scope: FastifyInstance, { assets, licenses }: BuiltDashboard): void {

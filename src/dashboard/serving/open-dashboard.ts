@@ -1,6 +1,7 @@
 /** Opens the dashboard: reads the build once and registers the routes that serve it. */
 import type { FastifyInstance } from 'fastify';
 import { createVisitors, type VisitorsDeps } from '../../identity/sign-in/visitor.ts';
+import type { Origins } from '../../platform/http/service-address.ts';
 import type { Log } from '../../platform/log.ts';
 import type { RoomBase } from '../../platform/room-base.ts';
 import {
@@ -15,21 +16,20 @@ import { addDashboardRoutes } from './dashboard-routes.ts';
 export interface DashboardParts {
   readonly base: Pick<RoomBase, 'clock' | 'log' | 'metrics'>;
   readonly identity: Pick<VisitorsDeps, 'people' | 'rotateCookie'>;
-  /** Origin for clients, called while the server listens. */
-  readonly origin: () => string;
+  readonly address: Origins;
 }
 
 /** The service runs without it: a missing or broken dashboard stops nothing. */
-export function openDashboard({ base, identity, origin }: DashboardParts) {
+export function openDashboard({ base, identity, address }: DashboardParts) {
   const { clock, log, metrics } = base;
   const { people, rotateCookie } = identity;
   const built = load(log);
-  const visitors = createVisitors({ people, rotateCookie, origin, clock, log });
+  const visitors = createVisitors({ ...address, people, rotateCookie, clock, log });
   return {
     /** Why there are no pages, in words; undefined if there are. */
     fault: typeof built === 'string' ? `${noDashboard[built]}. ${BUILD_IT}` : undefined,
     addDashboardRoutes: (app: FastifyInstance): Promise<void> =>
-      addDashboardRoutes(app, { built, visitors, origin, log, metrics }),
+      addDashboardRoutes(app, { ...address, built, visitors, log, metrics }),
   };
 }
 

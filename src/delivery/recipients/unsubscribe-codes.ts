@@ -22,10 +22,16 @@ export interface UnsubscribeCodes {
 const CODE_BYTES = 16;
 const FORM = /^([a-z0-9-]{1,63})\.([A-Za-z0-9_]{1,64})\.([A-Za-z0-9_-]{22})$/;
 
-/** @param key 32 bytes, used for this purpose only */
-export function createUnsubscribeCodes(key: Uint8Array): UnsubscribeCodes {
-  const codeOf = ({ project, recipient }: Subscription): Buffer =>
-    createHmac('sha256', key)
+/**
+ * @param key 32 bytes, used for this purpose only
+ * @param earlier keys under which codes were made before
+ */
+export function createUnsubscribeCodes(
+  key: Uint8Array,
+  earlier: () => readonly Uint8Array[] = () => [],
+): UnsubscribeCodes {
+  const codeOf = ({ project, recipient }: Subscription, by = key): Buffer =>
+    createHmac('sha256', by)
       .update(JSON.stringify([project, recipient]))
       .digest()
       .subarray(0, CODE_BYTES);
@@ -39,7 +45,10 @@ export function createUnsubscribeCodes(key: Uint8Array): UnsubscribeCodes {
       const given = Buffer.from(code, 'base64url');
       if (given.length !== CODE_BYTES) return undefined;
       const subscription = { project, recipient };
-      return timingSafeEqual(given, codeOf(subscription)) ? subscription : undefined;
+      const isOurs = [key, ...earlier()].some((by) =>
+        timingSafeEqual(given, codeOf(subscription, by)),
+      );
+      return isOurs ? subscription : undefined;
     },
   };
 }

@@ -18,7 +18,13 @@ import {
   type SetMemberRoleRequest,
   SetMemberRoleRequestSchema,
 } from '../../gen/svc/project/v1/project_pb.ts';
-import { actorOf, personOf, requestKeyOf, within } from '../../platform/api/caller.ts';
+import {
+  actorOf,
+  assertRecentSignIn,
+  personOf,
+  requestKeyOf,
+  within,
+} from '../../platform/api/caller.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
 import { parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
@@ -93,11 +99,13 @@ async function inviteMember(
   context: HandlerContext,
 ) {
   const project = within(context, parseProjectName('projectName', request.projectName));
+  const role = roleOf(request.role);
+  if (role === 'OWNER') assertRecentSignIn(context);
   const { invitation, token } = await deps.members.invitations.invite({
     project,
     by: actorOf(context),
     email: request.email,
-    role: roleOf(request.role),
+    role,
     request: requestKeyOf(context, InviteMemberRequestSchema, request),
   });
   const message = invitationMessage(deps.host, invitation, deps.clock.now());
@@ -173,12 +181,15 @@ async function setMemberRole(
   request: SetMemberRoleRequest,
   context: HandlerContext,
 ) {
-  const { project, id } = parseName('name', request.name, 'members');
+  const { project: named, id } = parseName('name', request.name, 'members');
+  const project = within(context, named);
+  const role = roleOf(request.role);
+  if (role === 'OWNER') assertRecentSignIn(context);
   await members.setRole({
-    project: within(context, project),
+    project,
     by: actorOf(context),
     member: id,
-    role: roleOf(request.role),
+    role,
     request: requestKeyOf(context, SetMemberRoleRequestSchema, request),
   });
   const row = host.view(project).instance('membership', id);

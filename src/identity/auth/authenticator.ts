@@ -6,11 +6,12 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { People } from '../../../actors/identity/people.ts';
+import { RECENT_MS } from '../../../actors/identity/recent-sign-in.ts';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
-import type { Authenticator } from '../../platform/access/authenticator.ts';
+import type { Authenticator, PresentedCredentials } from '../../platform/access/authenticator.ts';
 import type {
   CredentialPrincipal,
   HumanPrincipal,
@@ -33,8 +34,8 @@ export interface SessionPorts {
   readonly people: Pick<People, 'sessionOf'>;
   /** The session's secret in a Cookie header for this origin; undefined = none. */
   readonly readCookie: (cookie: string, origin: string) => string | undefined;
-  /** Origin of this service, as browsers send it. */
-  readonly origin: () => string;
+  /** Origin that a page of this service reports at this Host. */
+  readonly origin: (host: string | undefined) => string;
 }
 
 export interface AuthenticatorOptions {
@@ -45,6 +46,8 @@ export interface AuthenticatorOptions {
   /** Absent if access tokens are not accepted. */
   readonly tokens?: Pick<AccessTokens, 'looksLike' | 'verify'>;
   readonly sessions?: SessionPorts;
+  /** Maximum age of a recent sign-in, ms; 0 = any. Default: `RECENT_MS`. */
+  readonly recentMs?: number;
   /** The reason why this process cannot vouch for any credential now. Absent if it always can. */
   readonly refusal?: () => string | undefined;
 }
@@ -68,14 +71,15 @@ export function createAuthenticator(
   const revalidate = <P extends Principal>(principal: P): P => {
     assertVouching(options);
     // The kind of the resolved principal is that of the given one.
-    return resolvePrincipal(rows, principal, clock.now()) as P;
+    const { recentMs = RECENT_MS } = options;
+    return resolvePrincipal(rows, principal, { nowMs: clock.now(), recentMs }) as P;
   };
   return {
     authenticateKey: (authorization) => verifier.key(bearerOf(authorization)),
     authenticate: (authorization) => verifier.bearer(authorization),
-    identify: ({ authorization, cookie, origin }) =>
+    identify: ({ authorization, cookie, origin, host }) =>
       authorization === undefined && options.sessions && cookie !== undefined
-        ? verifier.session(options.sessions, cookie, origin)
+        ? verifier.session(options.sessions, { cookie, origin, host })
         : verifier.bearer(authorization),
     revalidate,
     watch: (principal, onLost, use) =>
@@ -155,11 +159,11 @@ class Verifier {
 
   async session(
     { people, readCookie, origin }: SessionPorts,
-    cookie: string,
-    requestOrigin: string | undefined,
+    presented: { readonly cookie: string } & Pick<PresentedCredentials, 'origin' | 'host'>,
   ): Promise<HumanPrincipal> {
     assertVouching(this.#options);
-    const own = origin();
+    const { cookie, origin: requestOrigin, host } = presented;
+    const own = origin(host);
     const secret = readCookie(cookie, own);
     // Other cookies of the host identify no one.
     if (secret === undefined) throw missingCredential();
@@ -169,7 +173,8 @@ class Verifier {
       throw new Refusal('MISSING_CREDENTIAL', message);
     }
     const live = people.sessionOf(secret);
-    const principal = resolveSession(this.#rows, live, this.#options.clock.now());
+    const { clock, recentMs = RECENT_MS } = this.#options;
+    const principal = resolveSession(this.#rows, live, { nowMs: clock.now(), recentMs });
     return { ...principal, isRotationDue: live.isRotationDue };
   }
 }

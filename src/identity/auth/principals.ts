@@ -12,6 +12,7 @@ import {
   memberIdOf,
   parseOwner,
 } from '../../../actors/identity/grants.ts';
+import { isRecentSignIn } from '../../../actors/identity/recent-sign-in.ts';
 import type { Instance } from '../../../actors/platform/host/host-port.ts';
 import type { Role } from '../../../machines/identity/membership.ts';
 import type { SignInMethod } from '../../../machines/identity/session.ts';
@@ -24,13 +25,20 @@ import type {
 } from '../../platform/access/principal.ts';
 import type { IdentityRows } from './identity-rows.ts';
 
+/** When access is resolved. */
+interface ResolvedAt {
+  readonly nowMs: number;
+  /** Maximum age of a recent sign-in, ms; 0 = any. */
+  readonly recentMs: number;
+}
+
 export function resolvePrincipal(
   rows: IdentityRows,
   principal: Principal,
-  nowMs: number,
+  { nowMs, recentMs }: ResolvedAt,
 ): Principal {
   if (principal.kind === 'human') {
-    return { ...principal, ...resolveSession(rows, principal, nowMs) };
+    return { ...principal, ...resolveSession(rows, principal, { nowMs, recentMs }) };
   }
   const { project, credential, tokenEpoch, expiresMs, name } = principal;
   if (tokenEpoch !== null) {
@@ -119,7 +127,7 @@ export function resolveToken(
 export function resolveSession(
   rows: IdentityRows,
   { session, person }: { readonly session: string; readonly person: string },
-  nowMs: number,
+  { nowMs, recentMs }: ResolvedAt,
 ): Omit<HumanPrincipal, 'isRotationDue'> {
   const row = rows.find('session', SYSTEM_PROJECT, session);
   const expiresMs = Number(row?.context.expiresMs);
@@ -137,6 +145,7 @@ export function resolveSession(
     name: `people/${person}`,
     method: row.context.method as SignInMethod,
     expiresMs,
+    isRecent: isRecentSignIn(row.context, nowMs, recentMs),
     memberOf: (project) => {
       const member = memberIdOf(project, person);
       const membership = rows.find('membership', project, member);

@@ -154,6 +154,12 @@ const FAULTS: Readonly<Record<ProviderFault, { status: number; title: string; se
       title: 'Not now',
       sentence: 'The identity provider has new keys. Start again',
     },
+    'not-again': {
+      status: 403,
+      title: 'Not signed in again',
+      sentence:
+        'The identity provider does not say that you have just signed in there. Sign in with a link instead, or tell an operator: the log of this service has the cause',
+    },
     denied: {
       status: 403,
       title: 'Not signed in',

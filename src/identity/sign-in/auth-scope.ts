@@ -4,6 +4,7 @@ import type { People } from '../../../actors/identity/people.ts';
 import type { RateLimit } from '../../../actors/platform/rate-limiter.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Random } from '../../../streams/platform/random.ts';
+import type { Origins } from '../../platform/http/service-address.ts';
 import type { Log } from '../../platform/log.ts';
 import type { MailQueue } from '../../platform/mail/mail-queue.ts';
 import type { Metrics } from '../../platform/metrics.ts';
@@ -13,14 +14,14 @@ import type { LoginStates } from './login-state.ts';
 import type { RotateCookie } from './session-cookie.ts';
 import type { Visitors } from './visitor.ts';
 
-export interface AuthRoutesDeps {
+export interface AuthRoutesDeps extends Origins {
   readonly people: Omit<People, 'ensurePerson' | 'personByEmail' | 'setPersonDisabled'>;
-  /** Origin for clients, called while the server listens. */
-  readonly origin: () => string;
   /** undefined if none is configured. */
   readonly provider: IdentityProvider | undefined;
   readonly loginStates: LoginStates;
   readonly accountLinks: AccountLinks;
+  /** Maximum age of a recent sign-in, ms; 0 = any. */
+  readonly recentMs: number;
   /** undefined if no mail server is configured. */
   readonly mail: MailQueue | undefined;
   readonly rotateCookie: RotateCookie;

@@ -25,6 +25,8 @@ export type ProviderFault =
   | 'new-keys'
   /** The provider or the user declined. */
   | 'denied'
+  /** The provider has not asked the person to sign in again, or does not say when it did. */
+  | 'not-again'
   /** The response is not valid, or does not belong to this sign-in. */
   | 'invalid';
 
@@ -46,12 +48,27 @@ export interface IdentityProvider {
   /** Host of the issuer, as displayed to users. */
   readonly label: string;
   /** Returns the address to redirect the browser to. Rejects with `SignInFailed` within 5 s. */
-  begin(login: BegunLogin & { readonly redirectUri: string }): Promise<URL>;
+  begin(
+    login: BegunLogin & {
+      readonly redirectUri: string;
+      /** Maximum age of the sign-in at the provider, ms. Default: any. */
+      readonly ageMsMax?: number;
+    },
+  ): Promise<URL>;
   /**
    * Returns the identity of the returning person. Rejects with `SignInFailed` within 15 s.
    * @param callback the whole address that the browser was redirected to
    */
   finish(callback: URL, login: BegunLogin): Promise<VouchedIdentity>;
+  /**
+   * The address at which the browser signs out of the provider (OpenID Connect RP-Initiated Logout
+   * 1.0); undefined if the provider has none, or is unavailable. The service keeps no ID token, so
+   * the provider asks the person to confirm.
+   */
+  signOutAddress(returning: {
+    readonly redirectUri: string;
+    readonly state: string;
+  }): Promise<URL | undefined>;
 }
 
 export interface IdentityProviderOptions {
@@ -85,7 +102,7 @@ export function createIdentityProvider(options: IdentityProviderOptions): Identi
   const { trustsEmail } = options;
   return {
     label: new URL(options.issuer).host,
-    async begin({ redirectUri, state, nonce, verifier }) {
+    async begin({ redirectUri, state, nonce, verifier, ageMsMax }) {
       const config = await discovery.config();
       return oidc.buildAuthorizationUrl(config, {
         redirect_uri: redirectUri,
@@ -94,6 +111,10 @@ export function createIdentityProvider(options: IdentityProviderOptions): Identi
         nonce,
         code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
+        ...(ageMsMax !== undefined && {
+          max_age: String(Math.ceil(ageMsMax / 1000)),
+          ...(takesPrompt(config.serverMetadata()) && { prompt: 'login' }),
+        }),
       });
     },
     async finish(callback, { state, nonce, verifier }) {
@@ -118,7 +139,30 @@ export function createIdentityProvider(options: IdentityProviderOptions): Identi
         throw failureOf(error);
       }
     },
+    async signOutAddress({ redirectUri, state }) {
+      const config = await discovery.config().catch(() => undefined);
+      if (config?.serverMetadata().end_session_endpoint === undefined) return undefined;
+      return endSessionAddress(config, { post_logout_redirect_uri: redirectUri, state });
+    },
   };
+}
+
+/** Google lists other values of `prompt` than `login`, so it gets `max_age` alone. */
+function takesPrompt({ issuer, prompt_values_supported: values }: oidc.ServerMetadata): boolean {
+  if (Array.isArray(values)) return values.includes('login');
+  return issuer !== 'https://accounts.google.com';
+}
+
+/** undefined if the endpoint is not an https address. */
+function endSessionAddress(
+  config: oidc.Configuration,
+  parameters: Readonly<Record<string, string>>,
+): URL | undefined {
+  try {
+    return oidc.buildEndSessionUrl(config, parameters);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Keys and metadata of large providers have about 20 KB. */
@@ -300,10 +344,12 @@ const NAME_CHARS_MAX = 100;
 interface Account {
   readonly iss: string;
   readonly sub: string;
+  /** Unix seconds; absent if the provider does not say. */
+  readonly auth_time?: number;
 }
 
 function identityOf(
-  { iss: issuer, sub: subject }: Account,
+  { iss: issuer, sub: subject, auth_time: authTime }: Account,
   claims: Claims,
   trustsEmail: boolean,
 ): VouchedIdentity {
@@ -316,6 +362,7 @@ function identityOf(
     email,
     isEmailVerified: email !== '' && isVerified(claims.email_verified, trustsEmail),
     displayName: oneLine(name ?? subject, NAME_CHARS_MAX),
+    ...(typeof authTime === 'number' && { authenticatedMs: authTime * 1000 }),
   };
 }
 

@@ -14,6 +14,8 @@ export interface LoginState {
   readonly verifier: string;
   /** Local path to open afterwards. */
   readonly returnPath: string;
+  /** `yes`: the person must prove to be themselves again, whatever session the provider has. */
+  readonly again: string;
 }
 
 /** Time allowed at the provider, seconds. */
@@ -28,6 +30,6 @@ export function createLoginStates(key: Uint8Array, clock: { now(): number }): Lo
     clock,
     audience: 'svc-login',
     seconds: LOGIN_STATE_SECONDS,
-    names: ['state', 'nonce', 'verifier', 'returnPath'],
+    names: ['state', 'nonce', 'verifier', 'returnPath', 'again'],
   });
 }

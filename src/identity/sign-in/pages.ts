@@ -56,11 +56,21 @@ export function signInPage(options: {
   readonly providerLabel: string | undefined;
   readonly hasEmail: boolean;
   readonly returnPath: string;
+  /** true: only a sign-in with a proof of this moment counts. */
+  readonly isAgain: boolean;
+  /** Name of the person who is signed in and must sign in again; undefined if no one is. */
+  readonly signedIn: string | undefined;
 }): Page {
-  const { providerLabel, hasEmail, returnPath } = options;
+  const { providerLabel, hasEmail, returnPath, isAgain, signedIn } = options;
   const parts: string[] = [];
+  if (signedIn !== undefined) {
+    parts.push(
+      `<p>You are signed in as <strong>${escaped(signedIn)}</strong>. What you want to do needs a recent sign-in.</p>`,
+    );
+  }
   if (providerLabel !== undefined) {
-    const target = `/auth/login?${new URLSearchParams({ return: returnPath })}`;
+    const again = isAgain ? { again: '1' } : {};
+    const target = `/auth/login?${new URLSearchParams({ ...again, return: returnPath })}`;
     const label = `Sign in with ${providerLabel}`;
     parts.push(`<p><a class="button" href="${escaped(target)}">${escaped(label)}</a></p>`);
   }
@@ -75,7 +85,8 @@ ${hidden('return', returnPath)}<label for="email">Email address</label>
   parts.push(
     `<p>If you have a link, from the start of the service or from an operator (<code>svc admin login-link</code>), open it, or <a href="${link}">enter it here</a>.</p>`,
   );
-  return page({ title: 'Sign in', body: parts.join('\n') });
+  const title = signedIn === undefined ? 'Sign in' : 'Sign in again';
+  return page({ title, body: parts.join('\n') });
 }
 
 export function linkPage(options: {
@@ -105,10 +116,16 @@ export interface CliRequest {
   readonly challenge: string;
 }
 
-export function cliPage({ port, state, challenge }: CliRequest): Page {
+/** @param request `target`: origin to which the form's redirect leads */
+export function cliPage({
+  port,
+  state,
+  challenge,
+  target,
+}: CliRequest & { readonly target: string }): Page {
   return page({
     title: 'Sign in the command line',
-    formTarget: `http://127.0.0.1:${port}`,
+    formTarget: target,
     body: `<p><code>svc login</code> on this computer (port ${port}) requests to act as you. Continue only if you have just started it.</p>
 <form method="post" action="/auth/cli">
 ${hidden('port', String(port))}${hidden('state', state)}${hidden('challenge', challenge)}<button>Sign in the command line</button>
@@ -120,16 +137,18 @@ ${hidden('port', String(port))}${hidden('state', state)}${hidden('challenge', ch
 export function accountPage(options: {
   /** The account, sealed. */
   readonly account: string;
+  /** Name of the person who is signed in. */
+  readonly person: string;
   /** Address or name of the account. */
   readonly name: string;
   /** Host of the provider. */
   readonly label: string;
   readonly returnPath: string;
 }): Page {
-  const { account, name, label, returnPath } = options;
+  const { account, person, name, label, returnPath } = options;
   return page({
     title: 'Link this account?',
-    body: `<p>You are signed in here. From now on, <strong>${escaped(name)}</strong> at ${escaped(label)} would sign you in too. Continue only if this account is yours.</p>
+    body: `<p>You are signed in here as <strong>${escaped(person)}</strong>. From now on, <strong>${escaped(name)}</strong> at ${escaped(label)} would sign you in too. Continue only if both are you.</p>
 <form method="post" action="/auth/account">
 ${hidden('account', account)}${hidden('return', returnPath)}<button>Link the account</button>
 </form>
@@ -137,18 +156,48 @@ ${hidden('account', account)}${hidden('return', returnPath)}<button>Link the acc
   });
 }
 
-/** @param providerLabel host of the identity provider; undefined if none is configured */
-export function signedInPage(providerLabel?: string): Page {
+/** Leads back to the tab that asked for a recent sign-in. */
+export function signedInAgainPage(person: string): Page {
+  return page({
+    title: 'You are signed in',
+    body: `<p>You are signed in as <strong>${escaped(person)}</strong>. Close this tab, and press the button in the other one again.</p>`,
+  });
+}
+
+/** Says who is signed in. Offers to link an account, and to sign out. */
+export function signedInPage(options: {
+  readonly person: string;
+  /** Host of the identity provider; undefined if none is configured. */
+  readonly providerLabel: string | undefined;
+}): Page {
+  const { person, providerLabel } = options;
   const account =
     providerLabel === undefined
       ? ''
       : `<p><a class="button" href="/auth/login">Link an account at ${escaped(providerLabel)}</a></p>\n`;
   return page({
     title: 'You are signed in',
-    body: `${account}<form method="post" action="/auth/logout">
+    body: `<p>You are signed in as <strong>${escaped(person)}</strong>.</p>
+${account}<form method="post" action="/auth/logout">
 <label><input type="checkbox" name="everywhere"> on all my computers</label>
 <button>Sign out</button>
 </form>`,
+  });
+}
+
+/** After a sign-out here. The session at the provider would sign in whoever uses the browser next. */
+export function signedOutPage(options: {
+  /** Host of the provider. */
+  readonly label: string;
+  /** Address at which the browser signs out of the provider. */
+  readonly address: string;
+}): Page {
+  const { label, address } = options;
+  return page({
+    title: 'Signed out',
+    body: `<p>This browser is signed out here. It may still be signed in at ${escaped(label)}, which would sign you in again without a password.</p>
+<p><a class="button" href="${escaped(address)}">Sign out at ${escaped(label)} too</a></p>
+<p><a href="/auth/sign-in">Sign in</a></p>`,
   });
 }
 

@@ -13,8 +13,10 @@ import { LOGIN_STATE_SECONDS, type LoginState } from './login-state.ts';
 import { accountPage } from './pages.ts';
 import {
   fieldsOf,
+  isSet,
   locationOf,
   START_PATH,
+  signInAgainPath,
   textField,
   validateReturnPath,
   withReturn,
@@ -40,17 +42,18 @@ const STATE = /^[\w-]{43}$/;
 const LOGINS_MAX = 4;
 
 export function addProviderRoutes(scope: FastifyInstance, shared: AuthScope): void {
-  const { provider, limited } = shared;
+  const { provider, limited, pageOrigin } = shared;
   const get = { method: 'GET', exposeHeadRoute: false } as const;
-  scope.route<{ Querystring: { return?: unknown } }>({
+  scope.route<{ Querystring: { return?: unknown; again?: unknown } }>({
     ...get,
     url: '/login',
     async handler(request, reply) {
       const returnPath = validateReturnPath(request.query.return);
       keepReturnPath(request, returnPath);
-      if (provider) return begin(shared, provider, { request, reply, returnPath });
-      const target = locationOf(shared.origin(), withReturn('/auth/sign-in', returnPath));
-      return reply.redirect(target, 303);
+      const isAgain = isSet(request.query.again);
+      if (provider) return begin(shared, provider, { request, reply, returnPath, isAgain });
+      const path = isAgain ? signInAgainPath(returnPath) : withReturn('/auth/sign-in', returnPath);
+      return reply.redirect(locationOf(pageOrigin(request.headers.host), path), 303);
     },
   });
   scope.route({
@@ -73,21 +76,28 @@ interface Exchange {
   readonly reply: FastifyReply;
 }
 
+interface Begun {
+  readonly returnPath: string;
+  /** true: the person must prove to be themselves again. */
+  readonly isAgain: boolean;
+}
+
 async function begin(
-  { loginStates, origin, random }: AuthScope,
+  { loginStates, origin, random, recentMs }: AuthScope,
   provider: IdentityProvider,
-  { request, reply, returnPath }: Exchange & { readonly returnPath: string },
+  { request, reply, returnPath, isAgain }: Exchange & Begun,
 ): Promise<FastifyReply> {
   const randomText = () => Buffer.from(random.bytes(RANDOM_BYTES)).toString('base64url');
   const login = { state: randomText(), nonce: randomText(), verifier: randomText() };
   const redirectUri = locationOf(origin(), CALLBACK_PATH);
-  const target = await provider.begin({ ...login, redirectUri });
+  const again = isAgain ? { ageMsMax: recentMs } : {};
+  const target = await provider.begin({ ...login, redirectUri, ...again });
   const begun = loginCookieNames(request.headers.cookie, origin());
   const surplus = begun.slice(0, Math.max(0, begun.length - LOGINS_MAX + 1));
   const cookie = {
     origin: origin(),
     name: loginCookieName(origin(), login.state),
-    value: await loginStates.seal({ ...login, returnPath }),
+    value: await loginStates.seal({ ...login, returnPath, again: isAgain ? 'yes' : '' }),
     maxAgeSeconds: LOGIN_STATE_SECONDS,
   };
   reply.header('set-cookie', [
@@ -103,19 +113,23 @@ async function callback(
   { request, reply }: Exchange,
 ): Promise<FastifyReply> {
   const { visitors, origin, people, recordSignedIn } = shared;
+  const page = shared.pageOrigin(request.headers.host);
   // Rejects a request with two cookies before the code is used up.
   const isSignedIn = visitors.personOf(request) !== undefined;
   const begun = await takeLogin(shared, { request, reply });
   if (!begun && isSignedIn) {
     // The back button, or a second tab whose sign-in was finished in this one.
-    return reply.redirect(locationOf(origin(), START_PATH), 303);
+    return reply.redirect(locationOf(page, START_PATH), 303);
   }
   if (!begun) throw new SignInFailed('invalid', 'no sign-in was started in this browser');
   keepReturnPath(request, begun.returnPath);
   const identity = await finish(provider, new URL(request.url, origin()), begun);
   if (identity === undefined) {
-    return reply.redirect(locationOf(origin(), withReturn('/auth/login', begun.returnPath)), 303);
+    const query = new URLSearchParams({ return: begun.returnPath });
+    if (begun.again === 'yes') query.set('again', '1');
+    return reply.redirect(locationOf(page, `/auth/login?${query}`), 303);
   }
+  if (begun.again === 'yes') assertAgain(shared, identity);
   try {
     const started = await people.signInByIdentity(identity, agentOf(request));
     await visitors.begin(request, reply, started);
@@ -128,7 +142,21 @@ async function callback(
     shared.log.warn(fields, 'An account of the identity provider fits no person');
     throw error;
   }
-  return reply.redirect(locationOf(origin(), begun.returnPath), 303);
+  return reply.redirect(locationOf(page, begun.returnPath), 303);
+}
+
+/**
+ * Throws unless the provider says that the sign-in is recent. The request for it passes through the
+ * browser, whose user may remove it, so only the claim counts (OpenID Connect Core, section 2).
+ */
+function assertAgain(
+  { clock, recentMs }: AuthScope,
+  { authenticatedMs }: Pick<VouchedIdentity, 'authenticatedMs'>,
+): void {
+  if (authenticatedMs === undefined) throw new SignInFailed('not-again', 'no auth_time');
+  const ageMs = clock.now() - authenticatedMs;
+  if (ageMs <= recentMs) return;
+  throw new SignInFailed('not-again', `auth_time is ${Math.floor(ageMs / 1000)} s old`);
 }
 
 /** The account that has signed in; undefined if the provider's new keys need another sign-in. */
@@ -165,7 +193,7 @@ interface UnlinkedAccount extends Exchange {
 }
 
 async function askForLink(
-  { visitors, accountLinks }: AuthScope,
+  { visitors, accountLinks, people }: AuthScope,
   provider: IdentityProvider,
   { request, reply, identity, begun }: UnlinkedAccount,
 ): Promise<FastifyReply> {
@@ -175,12 +203,14 @@ async function askForLink(
   const account = await accountLinks.seal({ issuer, subject, session: session.session });
   const { returnPath } = begun;
   const name = email === '' ? displayName : email;
-  return sendPage(reply, 200, accountPage({ account, name, label: provider.label, returnPath }));
+  const person = people.nameOf(session.person);
+  const { label } = provider;
+  return sendPage(reply, 200, accountPage({ account, person, name, label, returnPath }));
 }
 
 /** Links the account that the page of `askForLink` has named. */
 async function linkAccount(
-  { visitors, accountLinks, people, origin }: AuthScope,
+  { visitors, accountLinks, people, pageOrigin }: AuthScope,
   { request, reply }: Exchange,
 ): Promise<FastifyReply> {
   const fields = fieldsOf(request, ['account', 'return']);
@@ -196,5 +226,5 @@ async function linkAccount(
     );
   }
   await people.linkAccount(session.session, link);
-  return reply.redirect(locationOf(origin(), returnPath), 303);
+  return reply.redirect(locationOf(pageOrigin(request.headers.host), returnPath), 303);
 }

@@ -103,6 +103,16 @@ export function withReturn(path: string, returnPath: string): string {
     : `${path}?${new URLSearchParams({ return: returnPath })}`;
 }
 
+/** Path of the page that asks a signed-in person to sign in again. */
+export function signInAgainPath(returnPath: string): string {
+  return `/auth/sign-in?${new URLSearchParams({ again: '1', return: returnPath })}`;
+}
+
+/** True for a switch in a query, such as `again=1`. */
+export function isSet(value: unknown): boolean {
+  return value === '1';
+}
+
 /**
  * The whole address for a Location header. Browsers resolve a mere path again, so `/.//host` would
  * become another address.

@@ -11,8 +11,10 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { ulid } from '../../../streams/platform/random.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { AddressLimits } from '../../platform/http/anonymous-limits.ts';
+import type { Origins } from '../../platform/http/service-address.ts';
 import { parseAddress, signInLetter } from '../../platform/mail/letters.ts';
 import type { MailQueue } from '../../platform/mail/mail-queue.ts';
+import { isLoopbackHost } from '../../platform/settings/setting-kinds.ts';
 import {
   addStrictHeaders,
   asksForJson,
@@ -22,18 +24,29 @@ import {
   sendSentence,
 } from './answers.ts';
 import type { AuthRoutesDeps, AuthScope } from './auth-scope.ts';
-import { type CliRequest, cliPage, linkPage, signedInPage, signInPage } from './pages.ts';
+import { redirectToPageHost } from './page-host.ts';
+import {
+  type CliRequest,
+  cliPage,
+  linkPage,
+  signedInAgainPage,
+  signedInPage,
+  signInPage,
+} from './pages.ts';
 import { addProviderRoutes } from './provider-routes.ts';
 import {
   fieldsOf,
+  isSet,
   locationOf,
   readSmallBodies,
+  signInAgainPath,
   textField,
   validateReturnPath,
   withReturn,
 } from './request-fields.ts';
 import { assertSameSite } from './same-site.ts';
 import { cookieName, keepsCookies } from './session-cookie.ts';
+import { addSignOutRoutes } from './sign-out-routes.ts';
 import { agentOf, createVisitors } from './visitor.ts';
 
 export async function addAuthRoutes(app: FastifyInstance, deps: AuthRoutesDeps): Promise<void> {
@@ -41,10 +54,11 @@ export async function addAuthRoutes(app: FastifyInstance, deps: AuthRoutesDeps):
     async (scope) => {
       const shared = shareOf(deps);
       addStrictHeaders(scope);
-      refuseOtherSites(scope, deps.origin);
+      refuseOtherSites(scope, deps);
       readSmallBodies(scope);
       sendErrors(scope, deps.log, shared.recordRefused);
       addSessionRoutes(scope, shared);
+      addSignOutRoutes(scope, shared);
       addProviderRoutes(scope, shared);
       addLinkRoutes(scope, shared);
       addCliRoutes(scope, shared);
@@ -73,51 +87,56 @@ function shareOf(deps: AuthRoutesDeps): AuthScope {
 
 /**
  * Runs before a body is read. Rejects origins whose cookies others can read, and changes by other
- * sites.
+ * sites. Pages under another name of this machine are redirected to their own; programs sign in
+ * under any.
  */
-function refuseOtherSites(scope: FastifyInstance, origin: () => string): void {
+function refuseOtherSites(scope: FastifyInstance, origins: Origins): void {
+  const { origin, ownOrigin, pageOrigin } = origins;
   scope.addHook('onRequest', async (request, reply): Promise<FastifyReply | undefined> => {
     if (!keepsCookies(origin())) {
       const sentence = `Sign-in does not work at ${origin()}. Use https, or an address of this machine`;
       return sendSentence(reply, 403, { title: 'Not here', sentence });
     }
-    if (request.method === 'POST') assertSameSite(request, origin());
+    if (request.method !== 'POST') return redirectToPageHost(origins, request, reply);
+    const { host } = request.headers;
+    assertSameSite(request, asksForJson(request) ? ownOrigin(host) : pageOrigin(host));
     return undefined;
   });
 }
 
-/** Routes of the sign-in page, the signed-in page and the sign-out. */
+/** Routes of the sign-in page and of the signed-in page. */
 function addSessionRoutes(scope: FastifyInstance, shared: AuthScope): void {
-  const { visitors, provider, mail, origin } = shared;
+  const { visitors, provider, mail, pageOrigin, people } = shared;
   const get = { method: 'GET', exposeHeadRoute: false } as const;
-  scope.route<{ Querystring: { return?: unknown } }>({
+  scope.route<{ Querystring: { return?: unknown; again?: unknown } }>({
     ...get,
     url: '/sign-in',
     async handler(request, reply) {
       const returnPath = validateReturnPath(request.query.return);
-      if (await visitors.sessionOf(request, reply)) {
-        return reply.redirect(locationOf(origin(), returnPath), 303);
+      const session = await visitors.sessionOf(request, reply);
+      const isAgain = isSet(request.query.again);
+      if (session && (session.isRecent || !isAgain)) {
+        return reply.redirect(locationOf(pageOrigin(request.headers.host), returnPath), 303);
       }
       const providerLabel = provider?.label;
       const hasEmail = mail !== undefined;
-      return sendPage(reply, 200, signInPage({ providerLabel, hasEmail, returnPath }));
+      const signedIn = session && people.nameOf(session.person);
+      const offers = { providerLabel, hasEmail, isAgain };
+      return sendPage(reply, 200, signInPage({ ...offers, returnPath, signedIn }));
     },
   });
-  scope.route({
+  scope.route<{ Querystring: { again?: unknown } }>({
     ...get,
     url: '/signed-in',
     async handler(request, reply) {
-      if (await visitors.sessionOf(request, reply))
-        return sendPage(reply, 200, signedInPage(provider?.label));
-      return reply.redirect(locationOf(origin(), '/auth/sign-in'), 303);
+      const session = await visitors.sessionOf(request, reply);
+      if (session) {
+        const person = people.nameOf(session.person);
+        if (isSet(request.query.again)) return sendPage(reply, 200, signedInAgainPage(person));
+        return sendPage(reply, 200, signedInPage({ person, providerLabel: provider?.label }));
+      }
+      return reply.redirect(locationOf(pageOrigin(request.headers.host), '/auth/sign-in'), 303);
     },
-  });
-  scope.post('/logout', async (request, reply) => {
-    const { everywhere } = fieldsOf(request, ['everywhere']);
-    const sessionsEnded = await visitors.end(request, reply, everywhere === true);
-    if (asksForJson(request)) return reply.send({ sessionsEnded });
-    const sentence = 'This browser is signed out';
-    return sendSentence(reply, 200, { title: 'Signed out', sentence, offersSignIn: true });
   });
 }
 
@@ -135,7 +154,7 @@ type LinkPageRequest = { Querystring: { return?: unknown } };
  * before its address is looked up.
  */
 function addLinkRoutes(scope: FastifyInstance, shared: AuthScope): void {
-  const { people, visitors, origin, limited } = shared;
+  const { people, visitors, origin, pageOrigin, limited } = shared;
   scope.route<LinkPageRequest>({
     method: 'GET',
     url: '/link',
@@ -155,15 +174,19 @@ function addLinkRoutes(scope: FastifyInstance, shared: AuthScope): void {
     const token = tokenIn(textField(fields, 'token'));
     const { verifier } = fields;
     const presenter = visitors.personOf(request);
+    if (presenter !== undefined && (await people.acceptInvitation({ token, person: presenter }))) {
+      if (asksForJson(request)) return reply.send({});
+      return reply.redirect(locationOf(origin(), returnPath), 303);
+    }
     const started = await people.signInByLink({
       token,
       agent: agentOf(request),
       ...(typeof verifier === 'string' && { verifier }),
-      ...(presenter !== undefined && { person: presenter }),
     });
     await visitors.begin(request, reply, started);
     shared.recordSignedIn('link');
-    if (!asksForJson(request)) return reply.redirect(locationOf(origin(), returnPath), 303);
+    if (!asksForJson(request))
+      return reply.redirect(locationOf(pageOrigin(request.headers.host), returnPath), 303);
     const { secret, person, expiresMs } = started;
     const expiresUnix = String(Math.floor(expiresMs / 1000));
     const cookie = cookieName(origin(), 'session');
@@ -220,6 +243,8 @@ function sendLink(
   });
 }
 
+/** Host name of `svc login`, for services whose own host is the machine's. */
+const CLI_HOST = 'svc-login.localhost';
 const CLI_LINKS = { burst: 10, refillMs: 6_000 };
 
 /**
@@ -228,17 +253,21 @@ const CLI_LINKS = { burst: 10, refillMs: 6_000 };
  * without the verifier that the command line keeps (RFC 7636).
  */
 function addCliRoutes(scope: FastifyInstance, shared: AuthScope): void {
-  const { visitors, origin, people, limited } = shared;
+  const { visitors, origin, pageOrigin, people, limited } = shared;
   scope.route({
     method: 'GET',
     url: '/cli',
     exposeHeadRoute: false,
     async handler(request, reply) {
       const requested = validateCliRequest(request.query as Readonly<Record<string, unknown>>);
-      if (await visitors.sessionOf(request, reply)) return sendPage(reply, 200, cliPage(requested));
+      const session = await visitors.sessionOf(request, reply);
+      if (session?.isRecent) {
+        const target = cliOrigin(origin(), requested.port);
+        return sendPage(reply, 200, cliPage({ ...requested, target }));
+      }
       const here = `/auth/cli?${new URLSearchParams({ ...requested, port: String(requested.port) })}`;
-      const query = new URLSearchParams({ return: here });
-      return reply.redirect(locationOf(origin(), `/auth/sign-in?${query}`), 303);
+      const page = pageOrigin(request.headers.host);
+      return reply.redirect(locationOf(page, signInAgainPath(here)), 303);
     },
   });
   scope.post('/cli', { onRequest: limited(CLI_LINKS) }, async (request, reply) => {
@@ -254,8 +283,18 @@ function addCliRoutes(scope: FastifyInstance, shared: AuthScope): void {
       session: id,
     });
     const query = new URLSearchParams({ state: requested.state, code: token });
-    return reply.redirect(`http://127.0.0.1:${requested.port}/?${query}`, 303);
+    return reply.redirect(`${cliOrigin(origin(), requested.port)}/?${query}`, 303);
   });
+}
+
+/**
+ * Where `svc login` listens. Under another host name than the pages' own, because browsers send
+ * their cookies to every port of a host, on https too.
+ */
+function cliOrigin(origin: string, port: number): string {
+  const { protocol, hostname } = new URL(origin);
+  const isShared = protocol === 'https:' && isLoopbackHost(hostname);
+  return `http://${isShared ? CLI_HOST : '127.0.0.1'}:${port}`;
 }
 
 const PORT = /^[1-9]\d{0,4}$/;

@@ -8,12 +8,13 @@ import type { People } from '../../../actors/identity/people.ts';
 import type { LiveSession, StartedSession } from '../../../actors/identity/sessions.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
+import { isLocalName } from '../../platform/http/hosts.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { isLoopbackHost } from '../../platform/settings/setting-kinds.ts';
 
-/** A session, or the minutes of a sign-in at the provider. */
-type CookiePurpose = 'session' | 'login';
+/** A session, or the minutes of a sign-in or a sign-out at the provider. */
+type CookiePurpose = 'session' | 'login' | 'logout';
 
 /** Name of a cookie for the service's origin, such as `__Host-svc_session`. */
 export function cookieName(origin: string, purpose: CookiePurpose): string {
@@ -40,7 +41,7 @@ export function loginCookieNames(header: string | undefined, origin: string): st
 /** true if no one else can read the origin's cookies: https, or loopback. */
 export function keepsCookies(origin: string): boolean {
   const { protocol, hostname } = new URL(origin);
-  return protocol === 'https:' || isLoopbackHost(hostname);
+  return protocol === 'https:' || isLoopbackHost(hostname) || isLocalName(hostname);
 }
 
 /**

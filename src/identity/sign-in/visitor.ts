@@ -6,9 +6,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { People } from '../../../actors/identity/people.ts';
 import type { LiveSession, StartedSession } from '../../../actors/identity/sessions.ts';
+import type { SignInMethod } from '../../../machines/identity/session.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
+import type { Origins } from '../../platform/http/service-address.ts';
 import type { Log } from '../../platform/log.ts';
+import { isAtPageHost } from './page-host.ts';
 import {
   clearCookie,
   cookieName,
@@ -17,9 +20,8 @@ import {
   setSessionCookie,
 } from './session-cookie.ts';
 
-export interface VisitorsDeps {
+export interface VisitorsDeps extends Origins {
   readonly people: Pick<People, 'sessionOf' | 'endSession' | 'endAllSessions'>;
-  readonly origin: () => string;
   readonly rotateCookie: RotateCookie;
   readonly clock: Clock;
   readonly log: Log;
@@ -36,10 +38,20 @@ export interface Visitors {
    * so call it before a link or a code is used up.
    */
   personOf(request: FastifyRequest): string | undefined;
-  /** Sets the cookie of a new session, and ends the session that the browser had. */
+  /**
+   * Sets the cookie of a new session, unless a program signs in under another name of this machine,
+   * and ends the session that the browser had.
+   */
   begin(request: FastifyRequest, reply: FastifyReply, started: StartedSession): Promise<void>;
-  /** Ends the session, or all sessions of the person. Returns the number of ended sessions. */
-  end(request: FastifyRequest, reply: FastifyReply, everywhere: boolean): Promise<number>;
+  /** Ends the session, or all sessions of the person. */
+  end(request: FastifyRequest, reply: FastifyReply, everywhere: boolean): Promise<EndedVisit>;
+}
+
+/** Result of a sign-out. */
+interface EndedVisit {
+  readonly sessionsEnded: number;
+  /** How the browser's session began; undefined if it had none. */
+  readonly method: SignInMethod | undefined;
 }
 
 export function createVisitors(deps: VisitorsDeps): Visitors {
@@ -70,7 +82,9 @@ export function createVisitors(deps: VisitorsDeps): Visitors {
     },
     personOf: (request) => sessionIn(request)?.person,
     async begin(request, reply, started) {
-      reply.header('set-cookie', setSessionCookie(origin(), started, clock.now()));
+      if (isAtPageHost(deps, request)) {
+        reply.header('set-cookie', setSessionCookie(origin(), started, clock.now()));
+      }
       const before = sessionIn(request);
       if (!before || before.session === started.session) return;
       try {
@@ -87,10 +101,14 @@ export function createVisitors(deps: VisitorsDeps): Visitors {
     async end(request, reply, everywhere) {
       const session = sessionIn(request);
       reply.header('set-cookie', clearCookie(origin(), cookieName(origin(), 'session')));
-      if (!session) return 0;
-      if (everywhere) return people.endAllSessions(session.person, 'SIGNED_OUT_EVERYWHERE');
+      if (!session) return { sessionsEnded: 0, method: undefined };
+      const { person, method } = session;
+      if (everywhere) {
+        const sessionsEnded = await people.endAllSessions(person, 'SIGNED_OUT_EVERYWHERE');
+        return { sessionsEnded, method };
+      }
       await people.endSession(session.session, 'SIGNED_OUT');
-      return 1;
+      return { sessionsEnded: 1, method };
     },
   };
 }

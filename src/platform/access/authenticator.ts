@@ -7,6 +7,7 @@ export interface PresentedCredentials {
   readonly authorization: string | undefined;
   readonly cookie: string | undefined;
   readonly origin: string | undefined;
+  readonly host?: string | undefined;
 }
 
 export interface Authenticator {

@@ -45,6 +45,8 @@ export interface HumanPrincipal {
   readonly expiresMs: number;
   /** true: the session's secret is old enough to be replaced with this request. */
   readonly isRotationDue: boolean;
+  /** true: the person signed in recently enough for actions that need it. */
+  readonly isRecent: boolean;
   /** The person's current membership in a project; undefined = none. */
   readonly memberOf: (
     project: string,

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { type DescMessage, getOption, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import { createContextKey, type HandlerContext } from '@connectrpc/connect';
+import { signInTooOld } from '../../../actors/identity/recent-sign-in.ts';
 import type { RequestKey } from '../../../actors/platform/host/host-port.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
@@ -78,7 +79,22 @@ export function watchAccess(
 
 function enter(context: HandlerContext, caller: Principal, project: string, member?: string): void {
   const { method } = context;
-  enterAs(getOption(method, policy), caller, { name: method.name, project, member });
+  const declared = getOption(method, policy);
+  enterAs(declared, caller, { name: method.name, project, member });
+  if (declared.recentSignIn) assertRecent(caller);
+}
+
+/**
+ * Throws SIGN_IN_TOO_OLD unless the person has signed in recently. For methods that make lasting
+ * access with some requests only. Call it after `within`.
+ */
+export function assertRecentSignIn(context: HandlerContext): void {
+  const { principal, authenticator } = admitted(context);
+  assertRecent(authenticator.revalidate(principal));
+}
+
+function assertRecent(caller: Principal): void {
+  if (caller.kind === 'human' && !caller.isRecent) throw signInTooOld();
 }
 
 function enterAs(declared: Policy, caller: Principal, target: CallTarget): void {

@@ -110,6 +110,7 @@ async function admit(deps: GateDeps, context: HandlerContext): Promise<Principal
     authorization: header('authorization'),
     cookie: header('cookie'),
     origin: header('origin'),
+    host: header('host'),
   };
   const principal = await anonymousLimits.authenticated(address, () =>
     authenticator.identify(presented),

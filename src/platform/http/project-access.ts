@@ -53,10 +53,10 @@ export async function admitReader(
   { project, request: { ip, headers }, kind, people, signal }: ReaderRequest,
 ): Promise<AdmittedReader> {
   const { authenticator, anonymousLimits, gate } = access;
-  const { authorization, cookie, origin } = headers;
+  const { authorization, cookie, origin, host } = headers;
   const principal = await anonymousLimits.authenticated<Principal>(ip, async () =>
     people
-      ? authenticator.identify({ authorization, cookie, origin })
+      ? authenticator.identify({ authorization, cookie, origin, host })
       : authenticator.authenticate(authorization),
   );
   enter(principal, project);

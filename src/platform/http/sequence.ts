@@ -151,13 +151,19 @@ const MARKS = { events: 0, samples: 1 } as const;
  */
 class TokenCipher {
   readonly #random: Random;
-  readonly #cipher;
-  readonly #decipher;
+  readonly #key: Uint8Array;
+  #ciphers;
 
   constructor({ key, random }: Pick<PositionsOptions, 'key' | 'random'>) {
     this.#random = random;
-    this.#cipher = createCipheriv('aes-256-ecb', key, null).setAutoPadding(false);
-    this.#decipher = createDecipheriv('aes-256-ecb', key, null).setAutoPadding(false);
+    this.#key = key;
+    this.#ciphers = ciphersOf(key);
+  }
+
+  /** A change of the master key replaces the bytes of the key. */
+  get #current(): ReturnType<typeof ciphersOf> {
+    if (!this.#ciphers.key.equals(this.#key)) this.#ciphers = ciphersOf(this.#key);
+    return this.#ciphers;
   }
 
   seal({ log, sequence }: Position): string {
@@ -165,15 +171,23 @@ class TokenCipher {
     block.set(this.#random.bytes(NONCE_BYTES));
     block.writeUIntBE(sequence, NONCE_BYTES, SEQUENCE_BYTES);
     block.writeUInt32BE(MARKS[log], NONCE_BYTES + SEQUENCE_BYTES);
-    return this.#cipher.update(block).toString('base64url');
+    return this.#current.cipher.update(block).toString('base64url');
   }
 
   open(token: string): Position | undefined {
     if (!TOKEN.test(token)) return undefined;
-    const block = this.#decipher.update(Buffer.from(token, 'base64url'));
+    const block = this.#current.decipher.update(Buffer.from(token, 'base64url'));
     const mark = block.readUInt32BE(NONCE_BYTES + SEQUENCE_BYTES);
     const log = mark === MARKS.events ? 'events' : 'samples';
     if (mark !== MARKS[log]) return undefined;
     return { log, sequence: block.readUIntBE(NONCE_BYTES, SEQUENCE_BYTES) };
   }
+}
+
+function ciphersOf(key: Uint8Array) {
+  return {
+    key: Buffer.from(key),
+    cipher: createCipheriv('aes-256-ecb', key, null).setAutoPadding(false),
+    decipher: createDecipheriv('aes-256-ecb', key, null).setAutoPadding(false),
+  };
 }

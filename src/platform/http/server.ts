@@ -24,6 +24,7 @@ import { addFallbacks, CLIENT_GONE, clientErrorListener } from './fallbacks.ts';
 import { addOperations } from './operations.ts';
 import type { ReaderCheck, ReadGate } from './read-gate.ts';
 import { guardRequests } from './request-guard.ts';
+import { ServiceAddress } from './service-address.ts';
 
 export interface HttpServerOptions {
   readonly settings: Pick<
@@ -53,23 +54,6 @@ export interface HttpServerOptions {
   readonly addRoutes: (app: FastifyInstance) => Promise<void>;
   /** Time that requests in flight may take at a stop, ms. */
   readonly stopWaitMs?: number;
-}
-
-/** Address of the service for clients; notifications and mails link to it. */
-export class ServiceAddress {
-  #origin: string;
-
-  constructor(publicUrl: string | null) {
-    this.#origin = publicUrl ?? '';
-  }
-
-  /** SVC_PUBLIC_URL, or the address the server is bound to; empty before it listens. */
-  readonly origin = (): string => this.#origin;
-
-  /** Records where the server listens, unless SVC_PUBLIC_URL is set. */
-  bound(origin: string): void {
-    this.#origin ||= origin;
-  }
 }
 
 export interface HttpServer {

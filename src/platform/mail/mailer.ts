@@ -7,6 +7,7 @@
 import type { Socket } from 'node:net';
 import { PassThrough, type Readable } from 'node:stream';
 import { dialHost, type Resolve } from '../http/dial.ts';
+import { readSecretFile } from '../settings/secret-file.ts';
 import { isLoopbackHost } from '../settings/setting-kinds.ts';
 
 export interface Mail {
@@ -77,6 +78,20 @@ export function mailSender({
   readonly publicUrl: string | null;
 }): string {
   return smtpFrom ?? `svc@${publicUrl === null ? 'localhost' : new URL(publicUrl).hostname}`;
+}
+
+/** The mail server with its whole login; null: none. Throws `ConfigError` for a bad password file. */
+export function smtpUrlOf({
+  smtpUrl,
+  smtpPasswordFile,
+}: {
+  readonly smtpUrl: string | null;
+  readonly smtpPasswordFile: string | null;
+}): string | null {
+  if (smtpUrl === null || smtpPasswordFile === null) return smtpUrl;
+  const url = new URL(smtpUrl);
+  url.password = encodeURIComponent(readSecretFile('SVC_SMTP_PASSWORD_FILE', smtpPasswordFile));
+  return url.href;
 }
 
 /** The name in the greeting; undefined: the one that nodemailer finds. */

@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import { closestName } from '../../../actors/platform/closest-name.ts';
 import { redactedUrl } from '../../../streams/platform/redacted-url.ts';
-import { BadSetting, HIDDEN_PART, isLoopback } from './setting-kinds.ts';
+import { BadSetting, HIDDEN_PART, isLoopback, isLoopbackHost } from './setting-kinds.ts';
 import { flagOf, namesOfOthers, type Setting, type Settings, settingsTable } from './settings.ts';
 
 export interface Config {
@@ -122,9 +122,32 @@ function readFlags(flags: readonly string[], given: GivenByName, problems: strin
     if (seen.has(flag)) problems.push(`${flag} is given twice: give it once`);
     else if (value === undefined || value.trim() === '') {
       problems.push(`${flag} has no value: give ${setting.kind.takes}`);
+    } else if (setting.secret && hasSecretLogin(value)) {
+      problems.push(secretFlag(flag, setting));
     } else given.set(setting.name, { text: value.trim(), as: flag });
     seen.add(flag);
   }
+}
+
+/**
+ * True if a URL in the value has a password or a token. The arguments of a process are readable by
+ * every user of the machine.
+ */
+function hasSecretLogin(value: string): boolean {
+  return value.split(',').some((item) => {
+    const text = item.trim();
+    // What no parser understands may still hold one.
+    if (!URL.canParse(text)) return text.includes('@');
+    const { protocol, username, password } = new URL(text);
+    return password !== '' || (username !== '' && !protocol.startsWith('smtp'));
+  });
+}
+
+function secretFlag(flag: string, { name, loginGoesTo }: Setting<unknown>): string {
+  return (
+    `${flag} has a login, and every user of this machine can read the arguments of a process: leave ` +
+    `it out, and put it into ${loginGoesTo}, or set ${name} in the environment instead of the flag`
+  );
 }
 
 function unknownArgument(argument: string, flag: string, known: readonly string[]): string {
@@ -220,6 +243,12 @@ function conflicts(settings: Settings, given: GivenByName): string[] {
 /** Settings that work, but probably not as intended. */
 function oversights(settings: Settings, given: GivenByName): string[] {
   const { listen, publicUrl, trustedProxy } = settings;
+  if (publicUrl !== null && sharesCookies(publicUrl)) {
+    return [
+      `${given.get('SVC_PUBLIC_URL')?.as} is ${publicUrl}, and browsers send the session of this host to every ` +
+        'port of the machine: leave it out, or use a name under .localhost',
+    ];
+  }
   if (publicUrl !== null || (isLoopback(listen.host) && !trustedProxy)) return [];
   const name = trustedProxy ? 'SVC_TRUSTED_PROXY' : 'SVC_LISTEN';
   return [
@@ -228,9 +257,15 @@ function oversights(settings: Settings, given: GivenByName): string[] {
   ];
 }
 
+/** True if other programs of this machine have the same host name, and so the same cookies. */
+function sharesCookies(publicUrl: string): boolean {
+  const { protocol, hostname } = new URL(publicUrl);
+  return protocol === 'http:' && isLoopbackHost(hostname);
+}
+
 function signInConflicts(settings: Settings, as: (name: string) => string): string[] {
   const { oidcIssuer, oidcClientId, oidcClientSecretFile, oidcTrustEmail } = settings;
-  const { smtpFrom, smtpName, smtpUrl } = settings;
+  const { smtpFrom, smtpName, smtpUrl, smtpPasswordFile } = settings;
   const problems: string[] = [];
   if (oidcIssuer !== null && oidcClientId === null) {
     problems.push(
@@ -255,9 +290,19 @@ function signInConflicts(settings: Settings, as: (name: string) => string): stri
   for (const [name, value] of [
     ['SVC_SMTP_FROM', smtpFrom],
     ['SVC_SMTP_NAME', smtpName],
+    ['SVC_SMTP_PASSWORD_FILE', smtpPasswordFile],
   ] as const) {
     if (value === null || smtpUrl !== null) continue;
     problems.push(`${as(name)} needs SVC_SMTP_URL: the server to send mail by`);
+  }
+  if (smtpPasswordFile !== null && smtpUrl !== null) {
+    const { username, password } = new URL(smtpUrl);
+    if (username === '' || password !== '') {
+      problems.push(
+        `${as('SVC_SMTP_PASSWORD_FILE')} needs a user without a password in SVC_SMTP_URL, such as ` +
+          'smtp://svc@mail.example.com:587',
+      );
+    }
   }
   return problems;
 }

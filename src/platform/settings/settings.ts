@@ -40,8 +40,10 @@ export interface Setting<T> {
   readonly defaultInWords?: string;
   /** Its purpose, in one or two sentences. */
   readonly help: string;
-  /** true: its value is never shown in a message. */
+  /** true: its value is never shown in a message, and a login in it is refused as a flag. */
   readonly secret?: boolean;
+  /** Where its login goes instead, for that refusal. */
+  readonly loginGoesTo?: string;
   readonly parse: (text: string) => T;
 }
 
@@ -50,6 +52,7 @@ interface Described {
   readonly defaultInWords?: string;
   readonly help: string;
   readonly secret?: boolean;
+  readonly loginGoesTo?: string;
 }
 
 /** A setting that always has a value. */
@@ -122,6 +125,7 @@ export const settingsTable = {
   natsUrl: optional('SVC_NATS_URL', natsServers, {
     defaultInWords: 'none: the stream is embedded',
     secret: true,
+    loginGoesTo: 'SVC_NATS_USER and SVC_NATS_PASSWORD_FILE, or SVC_NATS_TOKEN_FILE',
     help: 'NATS servers with JetStream (2.10.27 or newer) to use as the stream. Processes that share them and the master key are members of one cluster. With tls:// every byte is encrypted. The login may be in the address, or in one of the files below.',
   }),
   natsUser: optional('SVC_NATS_USER', text, {
@@ -199,7 +203,11 @@ export const settingsTable = {
   }),
   smtpUrl: optional('SVC_SMTP_URL', mailServer, {
     secret: true,
-    help: 'Mail server for sign-in links, invitations and notifications. It must offer TLS, unless it is on this machine.',
+    loginGoesTo: 'SVC_SMTP_PASSWORD_FILE',
+    help: 'Mail server for sign-in links, invitations and notifications. It must offer TLS, unless it is on this machine. Put the password into SVC_SMTP_PASSWORD_FILE.',
+  }),
+  smtpPasswordFile: optional('SVC_SMTP_PASSWORD_FILE', path, {
+    help: 'File with the password of the user in SVC_SMTP_URL, as it is, without percent-encoding. It is read at the start.',
   }),
   ciIssuers: setting('SVC_CI_ISSUERS', ciIssuers, 'github', {
     help: 'Issuers whose CI identity tokens can be exchanged. The value replaces the default: include github to keep it. Write the address of your own issuer exactly as in the iss claim of its tokens; plain http is allowed only on loopback. docs/ci-claims.md lists the claims that are bound.',
@@ -215,6 +223,10 @@ export const settingsTable = {
   }),
   oidcTrustEmail: setting('SVC_OIDC_TRUST_EMAIL', onOff, 'off', {
     help: 'on: an address without the claim email_verified counts as verified, as from Entra ID. Only for a provider whose addresses an administrator of yours assigns: whoever can choose an address there becomes the person with it.',
+  }),
+  recentSignInMinutes: setting('SVC_RECENT_SIGN_IN_MINUTES', integer(0, 1440), '15', {
+    unit: 'minutes',
+    help: 'Age up to which a sign-in in a browser may make owners, keys, CI trusts and sessions of command lines. An older one has to be repeated first. 0 = any age.',
   }),
   smtpFrom: optional('SVC_SMTP_FROM', sender, {
     defaultInWords: 'svc@ followed by the host of SVC_PUBLIC_URL',

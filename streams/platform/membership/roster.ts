@@ -73,6 +73,8 @@ export interface MemberProgress {
   readonly heard: Readonly<Record<string, number>>;
   /** Shares that hold rows of a newer program, for which it must not act. */
   readonly unfit: readonly Share[];
+  /** Id of the master key in its key file; absent in records of older programs. */
+  readonly keyId?: string;
 }
 
 /** `joining`: catching up. `acting`: taking its part. `gone`: it has stopped and no longer acts. */

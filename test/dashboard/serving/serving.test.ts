@@ -173,23 +173,29 @@ t.test(
   },
 );
 
-t.test(
-  'another loopback name redirects to the origin, because cookies and Origin are bound to it',
-  async (t) => {
-    const world = await start(t);
-    const { port } = new URL(world.address);
-    const local = new Browser({ address: `http://localhost:${port}`, origin: world.origin });
-    const answer = await local.get(INCIDENT);
+t.test('a page at an address of this machine redirects to the host of the pages', async (t) => {
+  const same = (people: SignInWorld['people']) => people;
+  const host = 'svc-00000000.localhost';
+  const world = await startSignInWorld(
+    t,
+    {},
+    same,
+    (app, parts) =>
+      addDashboardRoutes(app, { ...parts, built: dashboard, visitors: createVisitors(parts) }),
+    host,
+  );
+  const { port } = new URL(world.address);
+  const browser = new Browser(world);
+  for (const name of ['127.0.0.1', 'localhost']) {
+    const answer = await browser.get(INCIDENT, { host: `${name}:${port}` });
     t.equal(answer.status, 307);
-    t.equal(answer.location, `${world.origin}${INCIDENT}`);
-    const tunnel = await new Browser(world).get('/', { host: `localhost:${Number(port) - 1}` });
-    t.equal(
-      tunnel.status,
-      303,
-      'another port belongs to a tunnel, which does not reach the origin',
-    );
-  },
-);
+    t.equal(answer.location, `http://${host}:${port}${INCIDENT}`);
+  }
+  const tunnel = await browser.get('/', { host: 'localhost:9090' });
+  t.equal(tunnel.location, `http://${host}:9090/`, 'a tunnel keeps its port');
+  const pages = await browser.get('/', { host: `${host}:9090` });
+  t.equal(pages.location, `http://${host}:9090/auth/sign-in?return=%2F`);
+});
 
 t.test(
   'DASH-01: assets are compressed as the browser accepts and cached permanently',

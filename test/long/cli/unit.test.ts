@@ -30,6 +30,8 @@ t.test('a sandbox leaves the program exactly what it needs', (t) => {
     'PrivateDevices=yes',
     'CapabilityBoundingSet=',
     'UMask=0077',
+    'LimitCORE=0',
+    'Environment=NODE_OPTIONS=--disable-sigusr1',
     'StateDirectoryMode=0700',
   ];
   const own = {

@@ -134,7 +134,7 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
 
     await t.test('a signed-out user is asked to sign in, also on localhost', async (t) => {
       const other = await chromium.visitor(origin);
-      const address = origin.replace('127.0.0.1', 'localhost');
+      const address = origin.replace(/svc-\w+\./, '');
       await other.page.goto(`${address}/projects/demo/incidents/01K?step=3`);
       const requested = new URL(other.page.url());
       t.equal(requested.origin, origin);

@@ -11,7 +11,14 @@ import { randomUUID } from 'node:crypto';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { WriteSamplesRequestSchema } from '../../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import { startMailServer } from '../mail-server.ts';
-import { dataFolder, type Program, runInProcess, startProgram, until } from '../program.ts';
+import {
+  dataFolder,
+  type Program,
+  pagesOf,
+  runInProcess,
+  startProgram,
+  until,
+} from '../program.ts';
 import { giveAccess } from './access.ts';
 import { type Behaviour, startEndpoints } from './endpoints.ts';
 import { createFurtherDestinations } from './further-destinations.ts';
@@ -110,7 +117,7 @@ export async function startBusyProject(
   record('incidents are acted on');
   return {
     program,
-    origin,
+    origin: pagesOf(program.demo),
     name: projectName,
     ...people,
     empty: 'projects/lab',

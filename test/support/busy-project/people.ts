@@ -2,6 +2,7 @@
  * People at a running service, with what their browsers do: they sign in with links and call with a
  * cookie.
  */
+import { programOrigin } from '../../../src/cli/client/access.ts';
 import type { Answer } from '../program.ts';
 
 export interface Person {
@@ -15,7 +16,9 @@ export interface Person {
  * @param agent the User-Agent by which the session is known
  */
 export async function signInBy(link: string, agent = 'node'): Promise<Person> {
-  const { origin, hash } = new URL(link);
+  const { hash } = new URL(link);
+  // The name of its pages resolves in browsers only.
+  const origin = programOrigin(link);
   const answer = await fetch(`${origin}/auth/link`, {
     method: 'POST',
     headers: {

@@ -7,6 +7,7 @@ import { Badge, StateBadge } from '../../components/badges.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { CheckField, FieldGroup } from '../../components/fields.tsx';
 import { type Column, Table } from '../../components/table.tsx';
+import { programOrigin } from '../../router/location.ts';
 import type { Claim, Connection, Verification } from './queries.ts';
 import { texts as all, capabilityNames } from './texts.ts';
 
@@ -123,7 +124,7 @@ export function Variables({ connection }: { readonly connection: Connection }): 
   const variables = [
     ['SVC_TRUST', connection.name],
     ['SVC_AUDIENCE', connection.audience],
-    ['SVC_ENDPOINT', window.location.origin],
+    ['SVC_ENDPOINT', programOrigin()],
   ] as const;
   return (
     <>

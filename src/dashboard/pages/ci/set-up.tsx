@@ -9,6 +9,7 @@ import { NoticeBox } from '../../components/notice-box.tsx';
 import { SecretOnce } from '../../components/secret-once.tsx';
 import { idOf } from '../../data/names.ts';
 import { useServiceInfo } from '../../data/service-info.ts';
+import { programOrigin } from '../../router/location.ts';
 import { CopiedFact } from './parts.tsx';
 import type { Verification } from './queries.ts';
 import { texts as all } from './texts.ts';
@@ -85,7 +86,7 @@ function Facts({ verification }: { readonly verification: Verification }): VNode
     <details>
       <summary>{texts.facts}</summary>
       <dl class="facts variables">
-        <CopiedFact title={texts.origin} value={window.location.origin} />
+        <CopiedFact title={texts.origin} value={programOrigin()} />
         <CopiedFact title={texts.setupId} value={idOf(verification.name)} />
         <CopiedFact title={texts.audience} value={verification.audience} />
         <CopiedFact title={texts.secret} value={SECRET} />

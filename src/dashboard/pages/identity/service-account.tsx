@@ -10,7 +10,7 @@ import { Age, msOf } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
 import { type Loader, useLoaded } from '../../data/loaded.ts';
 import { pageTitles } from '../../layout/texts.ts';
-import { navigate } from '../../router/location.ts';
+import { navigate, programOrigin } from '../../router/location.ts';
 import { pathIfAny, pathOf } from '../../router/match.ts';
 import { AboveTitle } from '../above-title.tsx';
 import type { PageProps } from '../page.ts';
@@ -117,7 +117,7 @@ function Facts({ account, project }: { account: Account; project: string }): VNo
 
 /** Where to use a key next, with this project's addresses but without a secret. */
 function Usage({ project }: { readonly project: string }): VNode {
-  const base = `${window.location.origin}/v1/monitoring/projects/${encodeURIComponent(project)}`;
+  const base = `${programOrigin()}/v1/monitoring/projects/${encodeURIComponent(project)}`;
   const scrape = scrapeConfiguration(`${base}/scrape-targets`);
   return (
     <details class="usage">

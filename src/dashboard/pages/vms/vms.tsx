@@ -15,7 +15,7 @@ import type { RequestOf } from '../../data/rpc-types.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { names } from '../../messages/en.ts';
 import { formatCount } from '../../messages/format.ts';
-import { query, setQuery } from '../../router/location.ts';
+import { programOrigin, query, setQuery } from '../../router/location.ts';
 import { pathOf } from '../../router/match.ts';
 import type { PageProps } from '../page.ts';
 import { vmColumns } from './readings.tsx';
@@ -81,7 +81,7 @@ function VmFilters({ projectName }: { readonly projectName: string }): VNode {
 }
 
 function NoVms(): VNode {
-  const commands = `svc collect enrol --endpoint ${window.location.origin}\nsvc collect install`;
+  const commands = `svc collect enrol --endpoint ${programOrigin()}\nsvc collect install`;
   return (
     <>
       <strong>{texts.list.none}</strong>

@@ -18,6 +18,7 @@ import {
 import {
   dataFolder,
   type Program,
+  pagesOf,
   runInProcess,
   startProgram,
   until,
@@ -410,7 +411,7 @@ t.test(
         const signIn = await context.newPage();
         await signIn.goto(await loginLink(data));
         await signIn.getByRole('button', { name: 'Sign in' }).click();
-        await signIn.waitForURL(`${program.demo.baseUrl}/projects/demo`);
+        await signIn.waitForURL(`${pagesOf(program.demo)}/projects/demo`);
         await edit
           .getByRole('heading', { name: 'You are signed out' })
           .waitFor({ state: 'detached' });
@@ -433,7 +434,7 @@ t.test(
       'a banner shows since when the service is unreachable, and the list is correct afterwards',
       async (t) => {
         const { baseUrl } = program.demo;
-        const away = await chromium.visitor(baseUrl);
+        const away = await chromium.visitor(pagesOf(program.demo));
         await away.page.clock.install();
         const link = new URL(await loginLink(data));
         link.searchParams.set('return', '/projects/demo/incidents');
@@ -532,8 +533,8 @@ async function signedIn(
   program: Program,
   incident: string,
 ): Promise<{ owner: Visitor; phone: Visitor }> {
-  const { baseUrl, signInUrl = '' } = program.demo;
-  const phone = await chromium.visitor(baseUrl, PHONE);
+  const { signInUrl = '' } = program.demo;
+  const phone = await chromium.visitor(pagesOf(program.demo), PHONE);
   await phone.page.goto(`/${incident}`);
   const requested = new URL(phone.page.url());
   t.equal(requested.pathname, '/auth/sign-in', 'a signed-out user is asked to sign in');
@@ -543,9 +544,9 @@ async function signedIn(
   link.searchParams.set('return', `/${incident}`);
   await phone.page.goto(link.href);
   await phone.page.getByRole('button', { name: 'Sign in' }).click();
-  await phone.page.waitForURL(`${baseUrl}/${incident}`);
+  await phone.page.waitForURL(`${pagesOf(program.demo)}/${incident}`);
   t.pass('and ends at the incident');
-  const owner = await chromium.visitor(baseUrl);
+  const owner = await chromium.visitor(pagesOf(program.demo));
   await owner.page.context().addCookies(await phone.page.context().cookies());
   return { owner, phone };
 }

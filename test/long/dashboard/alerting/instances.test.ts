@@ -9,6 +9,7 @@ import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.m
 import { startChromium } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { type Reading, saveRule, writeReadings } from '../../../support/incidents-to-show.ts';
+import { pagesOf } from '../../../support/program.ts';
 import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
@@ -20,10 +21,10 @@ t.test('an alert instance', needs('chromium'), async (t) => {
   const [chromium, program] = await Promise.all([startChromium(t), joinService('instances')]);
   await saveRule(program, { displayName: 'Busy', sustainedSeconds: 600 });
   await writeReadings(program, readings());
-  const visitor = await chromium.visitor(program.demo.baseUrl);
+  const visitor = await chromium.visitor(pagesOf(program.demo));
   await visitor.page.goto(program.demo.signInUrl ?? '');
   await visitor.page.getByRole('button', { name: 'Sign in' }).click();
-  await visitor.page.waitForURL(`${program.demo.baseUrl}/projects/instances`);
+  await visitor.page.waitForURL(`${pagesOf(program.demo)}/projects/instances`);
 
   await walk(
     t,

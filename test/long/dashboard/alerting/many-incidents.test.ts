@@ -7,7 +7,7 @@ import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.m
 import { startChromium } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { fillFilesystems, saveRule, untilOpen } from '../../../support/incidents-to-show.ts';
-import { dataFolder, startProgram } from '../../../support/program.ts';
+import { dataFolder, pagesOf, startProgram } from '../../../support/program.ts';
 
 const [VMS, MOUNTS] = [90, 100];
 const INCIDENTS = VMS * MOUNTS;
@@ -24,13 +24,13 @@ t.test(
       startChromium(t),
       startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' }),
     ]);
-    const { baseUrl, signInUrl = '' } = program.demo;
+    const { signInUrl = '' } = program.demo;
     await saveRule(program, { metricId: 'filesystem_used_pct', threshold: 80, severity: 'INFO' });
     await fillFilesystems(program, { vms: VMS, mounts: MOUNTS });
-    const { page, problems } = await chromium.visitor(baseUrl);
+    const { page, problems } = await chromium.visitor(pagesOf(program.demo));
     await page.goto(signInUrl);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.waitForURL(`${baseUrl}/projects/demo`);
+    await page.waitForURL(`${pagesOf(program.demo)}/projects/demo`);
     await untilOpen(program, INCIDENTS);
     const elements = () => page.evaluate<number>('document.querySelectorAll("*").length');
 

@@ -9,6 +9,7 @@ import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.m
 import { startChromium } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { type Reading, writeReadings } from '../../../support/incidents-to-show.ts';
+import { pagesOf } from '../../../support/program.ts';
 import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
@@ -28,11 +29,11 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
       return agoMs > 15 * MINUTE_MS && agoMs < 30 * MINUTE_MS ? undefined : 50;
     }),
   ]);
-  const visitor = await chromium.visitor(program.demo.baseUrl);
+  const visitor = await chromium.visitor(pagesOf(program.demo));
   const { page, problems } = visitor;
   await page.goto(program.demo.signInUrl ?? '');
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL(`${program.demo.baseUrl}/projects/preview`);
+  await page.waitForURL(`${pagesOf(program.demo)}/projects/preview`);
   const path = '/projects/preview/alertRules/new?template=cpu';
   const threshold = page.getByLabel('Threshold', { exact: true });
   const line = page.getByRole('slider', { name: 'Threshold on the chart' });

@@ -10,6 +10,7 @@ import { type Person, signInBy } from '../../../support/busy-project/people.ts';
 import { startChromium, type Visitor } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { saveRule, untilNamed, writeReadings } from '../../../support/incidents-to-show.ts';
+import { pagesOf } from '../../../support/program.ts';
 import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
@@ -18,7 +19,7 @@ const MARKUP = '<b>shop</b>';
 t.test('the replay of a rule', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
   const [chromium, program] = await Promise.all([startChromium(t), joinService('replay')]);
-  const { baseUrl, projectName, signInUrl = '' } = program.demo;
+  const { projectName, signInUrl = '' } = program.demo;
   await writeReadings(program, readings());
   await untilNamed(program, MARKUP);
   const owner = await signInBy(signInUrl);
@@ -35,8 +36,8 @@ t.test('the replay of a rule', needs('chromium'), async (t) => {
     destinationNames: [hook],
   });
   const browserOf = async (person: Person): Promise<Visitor> => {
-    const visitor = await chromium.visitor(baseUrl);
-    await visitor.page.context().addCookies([{ ...person.cookie, url: baseUrl }]);
+    const visitor = await chromium.visitor(pagesOf(program.demo));
+    await visitor.page.context().addCookies([{ ...person.cookie, url: pagesOf(program.demo) }]);
     return visitor;
   };
   const visitor = await browserOf(owner);

@@ -14,7 +14,7 @@ import {
   untilFiring,
   writeReadings,
 } from '../../../support/incidents-to-show.ts';
-import { type ServiceUnderTest, until } from '../../../support/program.ts';
+import { pagesOf, type ServiceUnderTest, until } from '../../../support/program.ts';
 import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
@@ -35,10 +35,10 @@ t.test('alert rules', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
   const [chromium, program] = await Promise.all([startChromium(t), joinService('rules')]);
   await writeReadings(program, [reading('vm-1'), reading('vm-2', 20)]);
-  const { baseUrl, projectName, signInUrl = '' } = program.demo;
+  const { projectName, signInUrl = '' } = program.demo;
   const browserOf = async (person: Person): Promise<Visitor> => {
-    const visitor = await chromium.visitor(baseUrl);
-    await visitor.page.context().addCookies([{ ...person.cookie, url: baseUrl }]);
+    const visitor = await chromium.visitor(pagesOf(program.demo));
+    await visitor.page.context().addCookies([{ ...person.cookie, url: pagesOf(program.demo) }]);
     return visitor;
   };
   const owner = await signInBy(signInUrl);

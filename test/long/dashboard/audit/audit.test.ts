@@ -9,6 +9,7 @@ import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.m
 import { startChromium, type Visitor } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { saveRule, untilFiring, writeReadings } from '../../../support/incidents-to-show.ts';
+import { pagesOf } from '../../../support/program.ts';
 import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
@@ -31,8 +32,10 @@ interface Step {
 t.test('the audit trail', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
   const [chromium, program] = await Promise.all([startChromium(t), joinService('audit-trail')]);
-  const { projectName, baseUrl, signInUrl = '' } = program.demo;
-  const visitor = await chromium.visitor(baseUrl, { viewport: { width: 1280, height: 800 } });
+  const { projectName, signInUrl = '' } = program.demo;
+  const visitor = await chromium.visitor(pagesOf(program.demo), {
+    viewport: { width: 1280, height: 800 },
+  });
   const { page, problems } = visitor;
   const table = page.getByRole('table', { name: 'Recorded steps, newest first' });
   const row = (event: string) =>
@@ -41,7 +44,7 @@ t.test('the audit trail', needs('chromium'), async (t) => {
       .filter({ has: page.getByRole('cell', { name: event, exact: true }) });
   await page.goto(signInUrl);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL(`${baseUrl}/${projectName}`);
+  await page.waitForURL(`${pagesOf(program.demo)}/${projectName}`);
   await saveRule(program, { displayName: MARKUP });
   await writeReadings(program, [{ vm: 'vm-1', percent: 97, atMs: Date.now() - 20_000 }]);
   const [incident] = await untilFiring(program, 1);

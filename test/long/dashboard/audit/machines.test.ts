@@ -22,7 +22,13 @@ import {
   untilNamed,
   writeReadings,
 } from '../../../support/incidents-to-show.ts';
-import { dataFolder, type Program, startProgram, until } from '../../../support/program.ts';
+import {
+  dataFolder,
+  type Program,
+  pagesOf,
+  startProgram,
+  until,
+} from '../../../support/program.ts';
 
 const SETTINGS = {
   SVC_COLLECT: 'none',
@@ -228,11 +234,13 @@ async function currentOn(page: Page): Promise<string[]> {
 }
 
 async function signedIn(chromium: Chromium, program: Program): Promise<Visitor> {
-  const { baseUrl, signInUrl = '' } = program.demo;
-  const visitor = await chromium.visitor(baseUrl, { viewport: { width: 1280, height: 800 } });
+  const { signInUrl = '' } = program.demo;
+  const visitor = await chromium.visitor(pagesOf(program.demo), {
+    viewport: { width: 1280, height: 800 },
+  });
   await visitor.page.goto(signInUrl);
   await visitor.page.getByRole('button', { name: 'Sign in' }).click();
-  await visitor.page.waitForURL(`${baseUrl}/${program.demo.projectName}`);
+  await visitor.page.waitForURL(`${pagesOf(program.demo)}/${program.demo.projectName}`);
   return visitor;
 }
 

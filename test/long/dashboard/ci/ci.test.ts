@@ -12,7 +12,7 @@ import { type Person, signInBy } from '../../../support/busy-project/people.ts';
 import { startChromium } from '../../../support/chromium.ts';
 import { type ClaimChanges, startCiIssuer } from '../../../support/ci-issuer.ts';
 import { needs } from '../../../support/components.ts';
-import { dataFolder, startProgram, until } from '../../../support/program.ts';
+import { dataFolder, pagesOf, startProgram, until } from '../../../support/program.ts';
 import { walk } from '../../../support/walk.ts';
 
 const axe = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
@@ -73,9 +73,9 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
   ]);
   const origin = program.demo.baseUrl;
   const owner: Person = await signInBy(program.demo.signInUrl ?? '');
-  const visitor = await chromium.visitor(origin);
+  const visitor = await chromium.visitor(pagesOf(program.demo));
   const { page } = visitor;
-  await page.context().addCookies([{ ...owner.cookie, url: origin }]);
+  await page.context().addCookies([{ ...owner.cookie, url: pagesOf(program.demo) }]);
   const main = page.getByRole('main');
   const change = (method: string, request: object) =>
     owner.call(`${IAM}/${method}`, { requestId: randomUUID(), ...request });

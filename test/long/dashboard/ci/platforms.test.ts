@@ -11,7 +11,7 @@ import { startChromium } from '../../../support/chromium.ts';
 import { genuineClaims } from '../../../support/ci-claims.ts';
 import { startCiIssuer } from '../../../support/ci-issuer.ts';
 import { needs } from '../../../support/components.ts';
-import { dataFolder, startProgram } from '../../../support/program.ts';
+import { dataFolder, pagesOf, startProgram } from '../../../support/program.ts';
 
 const IAM = 'iam.v1.AutomationService';
 const PROJECT = 'projects/demo';
@@ -53,8 +53,8 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
     template: 'metrics-scraper',
     requestId: crypto.randomUUID(),
   });
-  const { page, problems } = await chromium.visitor(origin);
-  await page.context().addCookies([{ ...owner.cookie, url: origin }]);
+  const { page, problems } = await chromium.visitor(pagesOf(program.demo));
+  await page.context().addCookies([{ ...owner.cookie, url: pagesOf(program.demo) }]);
   const main = page.getByRole('main');
   /** Like a job that has only its platform's token. */
   const asJob = async (method: string, request: object): Promise<number> => {

@@ -11,7 +11,13 @@ import { startBadEndpoints } from '../../../support/bad-endpoints.ts';
 import { startChromium } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { bodyOf, startMailServer } from '../../../support/mail-server.ts';
-import { dataFolder, runInProcess, startProgram, until } from '../../../support/program.ts';
+import {
+  dataFolder,
+  pagesOf,
+  runInProcess,
+  startProgram,
+  until,
+} from '../../../support/program.ts';
 import { type Received, startReceiver } from '../../../support/receiver.ts';
 import { filesBelow, formsOf, secretsIn } from '../../../support/secret-search.ts';
 import { walk } from '../../../support/walk.ts';
@@ -38,7 +44,6 @@ t.test('destinations', needs('chromium'), async (t) => {
     SVC_WEBHOOK_ALLOW: '127.0.0.1',
     SVC_WEBHOOK_ALLOW_HTTP: 'on',
   });
-  const { baseUrl } = program.demo;
   const admin = async (...args: string[]) => {
     const ran = await runInProcess(['admin', ...args, '--data', folder, '--json']);
     if (ran.code !== 0) throw new Error(ran.text);
@@ -50,7 +55,7 @@ t.test('destinations', needs('chromium'), async (t) => {
     await page.waitForURL('**/projects/shop');
   };
   await admin('project', 'create', 'shop', '--name', 'Shop', '--owner', OWNER);
-  const visitor = await chromium.visitor(baseUrl);
+  const visitor = await chromium.visitor(pagesOf(program.demo));
   const { page, problems } = visitor;
   await signIn(page, (await admin('login-link', OWNER)).link);
   const main = page.getByRole('main');
@@ -256,7 +261,7 @@ t.test('destinations', needs('chromium'), async (t) => {
   await walk(t, 'DASH-12: an editor edits and deletes a destination', visitor, async (t) => {
     await open('Pager');
     const name = new URL(page.url()).pathname.slice(1);
-    await saveRule(page, baseUrl, name);
+    await saveRule(page, pagesOf(program.demo), name);
     await page.reload();
     await press('Edit');
     await dialog.getByText('No changes.').waitFor();
@@ -298,7 +303,7 @@ t.test('destinations', needs('chromium'), async (t) => {
   });
 
   await t.test('DASH-12: a viewer is shown no destination and no link to one', async (t) => {
-    const viewer = await chromium.visitor(baseUrl);
+    const viewer = await chromium.visitor(pagesOf(program.demo));
     const invited = await admin('invite', 'shop', 'linus@example.test', '--role', 'VIEWER');
     await signIn(viewer.page, invited.link);
     const navigation = viewer.page.getByRole('navigation');

@@ -8,7 +8,7 @@ import { memberOf } from '../../../support/busy-project/access.ts';
 import { type Person, signInBy } from '../../../support/busy-project/people.ts';
 import { startChromium, type Visitor } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
-import { dataFolder, runInProcess, startProgram } from '../../../support/program.ts';
+import { dataFolder, pagesOf, runInProcess, startProgram } from '../../../support/program.ts';
 import { walk } from '../../../support/walk.ts';
 
 const SETTINGS = { SVC_COLLECT: 'none', SVC_PROJECT_CREATION: 'people' };
@@ -23,10 +23,10 @@ t.test('access to a project', needs('chromium'), async (t) => {
     startChromium(t),
     startProgram(t, folder, SETTINGS),
   ]);
-  const { baseUrl, projectName, signInUrl = '' } = program.demo;
+  const { projectName, signInUrl = '' } = program.demo;
   const browserOf = async (person: Person): Promise<Visitor> => {
-    const visitor = await chromium.visitor(baseUrl);
-    await visitor.page.context().addCookies([{ ...person.cookie, url: baseUrl }]);
+    const visitor = await chromium.visitor(pagesOf(program.demo));
+    await visitor.page.context().addCookies([{ ...person.cookie, url: pagesOf(program.demo) }]);
     return visitor;
   };
   const owner = await signInBy(signInUrl);

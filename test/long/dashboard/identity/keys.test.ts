@@ -8,6 +8,7 @@ import { memberOf } from '../../../support/busy-project/access.ts';
 import { type Person, signInBy } from '../../../support/busy-project/people.ts';
 import { startChromium, type Visitor } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
+import { pagesOf } from '../../../support/program.ts';
 import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
@@ -25,8 +26,8 @@ t.test('keys', needs('chromium'), async (t) => {
   });
   const grace = await signInBy(String(link));
   const browserOf = async (person: Person): Promise<Visitor> => {
-    const visitor = await chromium.visitor(baseUrl);
-    await visitor.page.context().addCookies([{ ...person.cookie, url: baseUrl }]);
+    const visitor = await chromium.visitor(pagesOf(program.demo));
+    await visitor.page.context().addCookies([{ ...person.cookie, url: pagesOf(program.demo) }]);
     return visitor;
   };
   const [visitor, member] = await Promise.all([browserOf(owner), browserOf(grace)]);

@@ -7,7 +7,13 @@ import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.m
 import { startChromium } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { saveRule, untilFiring, writeReadings } from '../../../support/incidents-to-show.ts';
-import { dataFolder, runInProcess, startProgram, until } from '../../../support/program.ts';
+import {
+  dataFolder,
+  pagesOf,
+  runInProcess,
+  startProgram,
+  until,
+} from '../../../support/program.ts';
 
 t.test('notices and limits', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
@@ -16,12 +22,12 @@ t.test('notices and limits', needs('chromium'), async (t) => {
     startChromium(t),
     startProgram(t, data, { SVC_COLLECT: 'none' }),
   ]);
-  const { projectName, baseUrl, signInUrl = '' } = program.demo;
-  const { page, problems } = await chromium.visitor(baseUrl);
+  const { projectName, signInUrl = '' } = program.demo;
+  const { page, problems } = await chromium.visitor(pagesOf(program.demo));
   const main = page.getByRole('main');
   await page.goto(signInUrl);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL(`${baseUrl}/${projectName}`);
+  await page.waitForURL(`${pagesOf(program.demo)}/${projectName}`);
 
   await t.test('DASH-17: an empty notices page lists the possible notices', async (t) => {
     await main.getByText('Nothing needs attention.').waitFor();

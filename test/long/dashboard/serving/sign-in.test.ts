@@ -14,7 +14,7 @@ import { needs } from '../../../support/components.ts';
 import { saveRule, untilFiring, writeReadings } from '../../../support/incidents-to-show.ts';
 import { bodyOf, startMailServer } from '../../../support/mail-server.ts';
 import { startOidcStandIn } from '../../../support/oidc-stand-in.ts';
-import { dataFolder, startProgram, until } from '../../../support/program.ts';
+import { dataFolder, pagesOf, startProgram, until } from '../../../support/program.ts';
 
 const EMAIL = 'grace@example.com';
 const SECRET = 'client-secret-0123456789';
@@ -40,7 +40,7 @@ t.test(
         SVC_SMTP_FROM: 'svc@example.test',
       }),
     ]);
-    const { baseUrl, projectName, signInUrl = '' } = program.demo;
+    const { projectName, signInUrl = '' } = program.demo;
     const owner = await signInBy(signInUrl);
     const invited = await owner.call('project.v1.ProjectService/InviteMember', {
       projectName,
@@ -52,12 +52,12 @@ t.test(
     await saveRule(program, { displayName: 'CPU is busy' });
     await writeReadings(program, [{ vm: 'vm-1', percent: 97, atMs: Date.now() }]);
     const [incident] = await untilFiring(program, 1);
-    const address = `${baseUrl}/${incident?.name}?step=1`;
+    const address = `${pagesOf(program.demo)}/${incident?.name}?step=1`;
     const taken = mail.mails.length;
     let mailedLink = '';
 
     const signedOut = async (): Promise<Page> => {
-      const { page } = await chromium.visitor(baseUrl);
+      const { page } = await chromium.visitor(pagesOf(program.demo));
       await page.goto(address);
       await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
       return page;

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/options/v1/policy.proto.
  */
 export const file_svc_options_v1_policy: GenFile = /*@__PURE__*/
-  fileDesc("ChtzdmMvb3B0aW9ucy92MS9wb2xpY3kucHJvdG8SDnN2Yy5vcHRpb25zLnYxIukCCgZQb2xpY3kSLQoGYWNjZXNzGAEgASgOMh0uc3ZjLm9wdGlvbnMudjEuUG9saWN5LkFjY2VzcxIQCghtdXRhdGlvbhgCIAEoCBIpCgRyb2xlGAMgASgOMhsuc3ZjLm9wdGlvbnMudjEuUG9saWN5LlJvbGUSDgoGc3RyaWN0GAQgASgIImIKBkFjY2VzcxIWChJBQ0NFU1NfVU5TUEVDSUZJRUQQABIICgRSRUFEEAESCQoFV1JJVEUQAhINCglDT0xMRUNUT1IQAxIHCgNBTlkQBBIICgROT05FEAUSCQoFSFVNQU4QBiJ/CgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABIKCgZWSUVXRVIQARIKCgZFRElUT1IQAhIJCgVPV05FUhADEggKBFNFTEYQBBIRCg1PV05FUl9PUl9TRUxGEAUSDQoJU0lHTkVEX0lOEAYSEgoOT1dORVJfQU5EX1NFTEYQBzpQCgZwb2xpY3kSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgLMhYuc3ZjLm9wdGlvbnMudjEuUG9saWN5UgZwb2xpY3liBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("ChtzdmMvb3B0aW9ucy92MS9wb2xpY3kucHJvdG8SDnN2Yy5vcHRpb25zLnYxIoEDCgZQb2xpY3kSLQoGYWNjZXNzGAEgASgOMh0uc3ZjLm9wdGlvbnMudjEuUG9saWN5LkFjY2VzcxIQCghtdXRhdGlvbhgCIAEoCBIpCgRyb2xlGAMgASgOMhsuc3ZjLm9wdGlvbnMudjEuUG9saWN5LlJvbGUSDgoGc3RyaWN0GAQgASgIEhYKDnJlY2VudF9zaWduX2luGAUgASgIImIKBkFjY2VzcxIWChJBQ0NFU1NfVU5TUEVDSUZJRUQQABIICgRSRUFEEAESCQoFV1JJVEUQAhINCglDT0xMRUNUT1IQAxIHCgNBTlkQBBIICgROT05FEAUSCQoFSFVNQU4QBiJ/CgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABIKCgZWSUVXRVIQARIKCgZFRElUT1IQAhIJCgVPV05FUhADEggKBFNFTEYQBBIRCg1PV05FUl9PUl9TRUxGEAUSDQoJU0lHTkVEX0lOEAYSEgoOT1dORVJfQU5EX1NFTEYQBzpQCgZwb2xpY3kSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgLMhYuc3ZjLm9wdGlvbnMudjEuUG9saWN5UgZwb2xpY3liBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call a method. Declared on every method; an undeclared one is refused.
@@ -49,6 +49,13 @@ export type Policy = Message<"svc.options.v1.Policy"> & {
    * @generated from field: bool strict = 4;
    */
   strict: boolean;
+
+  /**
+   * true: a person needs a recent sign-in. For methods that make lasting access.
+   *
+   * @generated from field: bool recent_sign_in = 5;
+   */
+  recentSignIn: boolean;
 };
 
 /**
@@ -61,6 +68,7 @@ export type PolicyJson = {
   mutation?: boolean;
   role?: Policy_RoleJson;
   strict?: boolean;
+  recentSignIn?: boolean;
 };
 
 /**
