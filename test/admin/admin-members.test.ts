@@ -12,8 +12,8 @@ import { loadConfig } from '../../src/platform/settings/config.ts';
 import { createService } from '../../src/service/service.ts';
 import { SHARES } from '../../streams/platform/membership/roster.ts';
 import { soleMember } from '../../streams/platform/membership/sole-member.ts';
-import { componentPath, needs } from '../support/components.ts';
-import { startNatsServer } from '../support/nats-server.ts';
+import { needs } from '../support/components.ts';
+import { natsServerFor } from '../support/nats-server.ts';
 import { svc } from '../support/operator-commands.ts';
 import { dataFolder, until } from '../support/program.ts';
 
@@ -52,11 +52,7 @@ test(
   'DUR-26: two members share everything, and one that left is listed as gone',
   needs(newest),
   async (t) => {
-    const server = await startNatsServer({
-      program: componentPath(newest),
-      folder: dataFolder(t),
-    });
-    t.teardown(() => server.kill());
+    const server = await natsServerFor(t);
     const folders = [dataFolder(t), dataFolder(t)] as const;
     const key = { SVC_MASTER_KEY_FILE: join(folders[0], 'master.key') };
     const first = await start(t, folders[0], { SVC_NATS_URL: server.url });

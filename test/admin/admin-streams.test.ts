@@ -12,8 +12,8 @@ import { createMetrics } from '../../src/platform/metrics.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import type { StreamDescription } from '../../streams/platform/jetstream/stream-copies.ts';
-import { componentPath, needs } from '../support/components.ts';
-import { startNatsServer } from '../support/nats-server.ts';
+import { needs } from '../support/components.ts';
+import { natsServerFor } from '../support/nats-server.ts';
 import { svc } from '../support/operator-commands.ts';
 import { dataFolder } from '../support/program.ts';
 import { startService } from '../support/service-in-process.ts';
@@ -38,11 +38,7 @@ test(
   'streams of one nats-server, and a request for three copies that it cannot keep',
   needs(newest),
   async (t) => {
-    const server = await startNatsServer({
-      program: componentPath(newest),
-      folder: dataFolder(t),
-    });
-    t.teardown(() => server.kill());
+    const server = await natsServerFor(t);
     const folder = dataFolder(t);
     const more = { SVC_DEMO: 'on', SVC_NATS_URL: server.url };
     const service = await startService(t, folder, more);

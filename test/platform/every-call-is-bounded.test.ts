@@ -42,6 +42,15 @@ const services = [
   ProjectService,
 ];
 
+function post(
+  { app }: Awaited<ReturnType<typeof startRpcWorld>>,
+  url: string,
+  payload: object,
+  headers: Readonly<Record<string, string>>,
+) {
+  return app.inject({ method: 'POST', url, payload, headers });
+}
+
 /** Takes every slot of a tenant; returns a function that releases them. */
 async function takeAll(gate: ProjectGate, tenant: string): Promise<() => void> {
   const passes: Pass[] = [];
@@ -101,12 +110,12 @@ test('A member’s call takes a slot of the project that it names', async (t) =>
   const world = await startRpcWorld(t);
   const owner = await world.signedInAs('demo', 'OWNER');
   const list = (projectName: string) =>
-    world.app.inject({
-      method: 'POST',
-      url: '/svc.project.v1.ProjectService/ListMembers',
-      headers: cookieHeaders(owner),
-      payload: { projectName },
-    });
+    post(
+      world,
+      '/svc.project.v1.ProjectService/ListMembers',
+      { projectName },
+      cookieHeaders(owner),
+    );
   const release = await takeAll(world.gate, 'projects/demo');
   t.equal((await list('projects/demo')).statusCode, 429);
   release();
@@ -173,12 +182,12 @@ function addReaderRoutes(test: Test, app: FastifyInstance, parts: WorldParts): v
 test('Waits for a position in the log are bounded too, and hold no other slot', async (t) => {
   const world = await startRpcWorld(t);
   const ask = (sequence: string, key = world.keys.read) =>
-    world.app.inject({
-      method: 'POST',
-      url: '/svc.monitoring.v1.AlertService/ListAlertRules',
-      headers: { authorization: `Bearer ${key}`, [SEQUENCE_HEADER]: sequence },
-      payload: { projectName: 'projects/demo' },
-    });
+    post(
+      world,
+      '/svc.monitoring.v1.AlertService/ListAlertRules',
+      { projectName: 'projects/demo' },
+      { authorization: `Bearer ${key}`, [SEQUENCE_HEADER]: sequence },
+    );
   const beyond = world.positions.tokenOf(world.host.appliedSequence() + 1_000);
   const waiting = Array.from({ length: 64 }, (_, i) =>
     ask(beyond, i % 2 === 0 ? world.keys.read : world.keys.write),
@@ -242,12 +251,12 @@ test('A collector for all projects is a tenant of its own', async (t) => {
   const world = await startRpcWorld(t);
   const { key } = await world.collector(SYSTEM_PROJECT);
   await takeAll(world.gate, 'projects/demo');
-  const answer = await world.app.inject({
-    method: 'POST',
-    url: '/svc.ingest.v1.IngestService/WriteSamples',
-    headers: { authorization: `Bearer ${key}` },
-    payload: { projectName: 'projects/demo', rows: [] },
-  });
+  const answer = await post(
+    world,
+    '/svc.ingest.v1.IngestService/WriteSamples',
+    { projectName: 'projects/demo', rows: [] },
+    { authorization: `Bearer ${key}` },
+  );
   t.not(answer.statusCode, 429, answer.body);
 });
 
@@ -308,19 +317,19 @@ test('Bodies that never end hold no slot, and the owner can revoke the key that 
   t.match(String((await refused)[0]), / 429 /, 'beyond the bound on bodies per caller');
   t.equal(world.gate.running('projects/demo', 'call'), 0);
   const list = (key: string) =>
-    world.app.inject({
-      method: 'POST',
-      url: '/svc.monitoring.v1.AlertService/ListAlertRules',
-      headers: { authorization: `Bearer ${key}` },
-      payload: { projectName: 'projects/demo' },
-    });
+    post(
+      world,
+      '/svc.monitoring.v1.AlertService/ListAlertRules',
+      { projectName: 'projects/demo' },
+      { authorization: `Bearer ${key}` },
+    );
   t.equal((await list(world.keys.write)).statusCode, 200, 'another key of the project');
-  const members = await world.app.inject({
-    method: 'POST',
-    url: '/svc.project.v1.ProjectService/ListMembers',
-    headers: cookieHeaders(owner),
-    payload: { projectName: 'projects/demo' },
-  });
+  const members = await post(
+    world,
+    '/svc.project.v1.ProjectService/ListMembers',
+    { projectName: 'projects/demo' },
+    cookieHeaders(owner),
+  );
   t.equal(members.statusCode, 200, 'and the owner');
 });
 

@@ -3,15 +3,13 @@ import { test } from 'tap';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { JetStreamConnection } from '../../streams/platform/jetstream/connection.ts';
 import { openDurableConsumer } from '../../streams/platform/jetstream/durable-consumer.ts';
-import { componentPath, needs } from '../support/components.ts';
-import { startNatsServer } from '../support/nats-server.ts';
-import { dataFolder } from '../support/program.ts';
+import { needs } from '../support/components.ts';
+import { natsServerFor } from '../support/nats-server.ts';
 
 const nats = 'nats-server 2.15.1';
 
 test('DUR-23: a repeatable request is resent before its time-out', needs(nats), async (t) => {
-  const server = await startNatsServer({ program: componentPath(nats), folder: dataFolder(t) });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t);
   const clock = new VirtualClock(0);
   const connection = await JetStreamConnection.open({ url: server.url, clock });
   t.teardown(() => connection.close());
@@ -41,8 +39,7 @@ test(
   'a durable consumer opens although its first request got no response',
   needs(nats),
   async (t) => {
-    const server = await startNatsServer({ program: componentPath(nats), folder: dataFolder(t) });
-    t.teardown(() => server.kill());
+    const server = await natsServerFor(t);
     const clock = new VirtualClock(0);
     const connection = await JetStreamConnection.open({ url: server.url, clock });
     t.teardown(() => connection.close());

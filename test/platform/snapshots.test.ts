@@ -40,7 +40,7 @@ import {
   openPlace,
   projectionOf,
 } from '../support/counting-node.ts';
-import { natsServerVersions, startNatsServer } from '../support/nats-server.ts';
+import { natsServerFor, natsServerVersions } from '../support/nats-server.ts';
 
 interface Member extends CountingNode {
   readonly controlPath: string;
@@ -129,8 +129,7 @@ test('DUR-19: members join by a snapshot on embedded streams', async (t) => {
 for (const version of natsServerVersions) {
   test(`DUR-19: members join by a snapshot on ${version}`, needs(version), async (t) => {
     const program = componentPath(version);
-    const server = await startNatsServer({ program, folder: t.testdir({}) });
-    t.teardown(() => server.kill());
+    const server = await natsServerFor(t, { program });
     const stream = await openJetStream({ url: server.url, clock: systemClock });
     t.teardown(() => stream.close());
     await t.test('joining', (t) => joining(t, stream));

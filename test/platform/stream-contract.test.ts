@@ -5,7 +5,7 @@
  */
 import t, { test } from 'tap';
 import { componentPath, needs } from '../support/components.ts';
-import { natsServerVersions, startNatsServer } from '../support/nats-server.ts';
+import { natsServerFor, natsServerVersions } from '../support/nats-server.ts';
 import { embeddedHarness, jetStreamHarness } from '../support/stream-contract/harness.ts';
 import { streamContract } from '../support/stream-contract.ts';
 
@@ -23,8 +23,7 @@ for (const version of natsServerVersions) {
     buffered: true,
   }, async (t) => {
     const program = componentPath(version);
-    const server = await startNatsServer({ program, folder: t.testdir({}) });
-    t.teardown(() => server.kill());
+    const server = await natsServerFor(t, { program });
     const harness = await jetStreamHarness(server);
     t.teardown(() => harness.close());
     await streamContract(t, harness);

@@ -12,7 +12,7 @@ import { EVENTS_STREAM, eventsStream } from '../../../streams/platform/commit/ev
 import { openJetStream } from '../../../streams/platform/jetstream/jetstream-stream.ts';
 import { createDestination, listAll, saveRule, writeReadings } from '../../e2e/fault-injection.ts';
 import { componentPath, needs } from '../../support/components.ts';
-import { startNatsServer } from '../../support/nats-server.ts';
+import { natsServerFor } from '../../support/nats-server.ts';
 import { dataFolder, type Program, runInProcess, until } from '../../support/program.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { startService } from '../../support/service-in-process.ts';
@@ -23,8 +23,7 @@ const vms = Array.from({ length: 6 }, (_, i) => `vm-${i}`);
 
 async function nats(t: Test) {
   const program = componentPath('nats-server 2.10.27');
-  const server = await startNatsServer({ program, folder: dataFolder(t) });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { program });
   return server.url;
 }
 

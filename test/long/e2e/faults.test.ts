@@ -24,7 +24,7 @@ import {
 } from '../../e2e/fault-injection.ts';
 import { startBadEndpoints } from '../../support/bad-endpoints.ts';
 import { componentPath, needs } from '../../support/components.ts';
-import { startNatsServer } from '../../support/nats-server.ts';
+import { natsServerFor } from '../../support/nats-server.ts';
 import { dataFolder, startProgram, until } from '../../support/program.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { checkStored, startStorm } from '../../support/write-storm.ts';
@@ -207,8 +207,7 @@ test('the service survives a killed and restarted nats-server', {
   ...atOnce,
 }, async (t) => {
   const store = dataFolder(t);
-  const server = await startNatsServer({ program: componentPath(nats), folder: store });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { folder: store });
   const settings = { ...faultSettings, SVC_NATS_URL: server.url, SVC_DEMO: 'on' };
   const receiver = await startReceiver(t, { address: '127.0.0.2' });
   const program = await startProgram(t, dataFolder(t), settings);

@@ -3,7 +3,7 @@
  * survive, under load. Times are printed without a verdict.
  */
 import t, { type Test, test } from 'tap';
-import { componentPath, needs } from '../../support/components.ts';
+import { needs } from '../../support/components.ts';
 import {
   callAt,
   cutOwner,
@@ -22,7 +22,7 @@ import {
   untilWebhook,
 } from '../../support/member-scenario.ts';
 import { masterKeyFile, startMembers } from '../../support/members.ts';
-import { startNatsServer } from '../../support/nats-server.ts';
+import { natsServerFor } from '../../support/nats-server.ts';
 import { dataFolder, runToEnd, until } from '../../support/program.ts';
 
 const nats = 'nats-server 2.15.1';
@@ -122,16 +122,10 @@ test('DUR-27: rejected starts give the reason and harm no member', needs(nats), 
   t.match(await refusal({ SVC_MASTER_KEY_FILE: masterKeyFile(t) }), /master key/);
   t.match(await refusal({}), /master key/, 'without a master key it creates none');
 
-  const plain = await startNatsServer({
-    program: componentPath(nats),
-    folder: dataFolder(t),
-    jetStream: false,
-  });
-  t.teardown(() => plain.kill());
+  const plain = await natsServerFor(t, { jetStream: false });
   t.match(await refusal({ SVC_NATS_URL: plain.url }), /JetStream/);
 
-  const other = await startNatsServer({ program: componentPath(nats), folder: dataFolder(t) });
-  t.teardown(() => other.kill());
+  const other = await natsServerFor(t);
   const folder = member?.folder ?? '';
   await member?.stop();
   const key = { SVC_MASTER_KEY_FILE: cluster.keyFile };

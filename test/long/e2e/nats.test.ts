@@ -5,7 +5,7 @@
 import t, { type Test, test } from 'tap';
 import { e2eSettings, observedVm, walkAlert } from '../../e2e/path.ts';
 import { componentPath, needs } from '../../support/components.ts';
-import { startNatsServer } from '../../support/nats-server.ts';
+import { natsServerFor } from '../../support/nats-server.ts';
 import { dataFolder, type Program, startProgram } from '../../support/program.ts';
 import { startReceiver } from '../../support/receiver.ts';
 
@@ -16,11 +16,7 @@ t.setTimeout(840_000);
 for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
   test(`the whole path runs on ${version}`, needs(version), async (t) => {
     t.setTimeout(840_000);
-    const server = await startNatsServer({
-      program: componentPath(version),
-      folder: dataFolder(t),
-    });
-    t.teardown(() => server.kill());
+    const server = await natsServerFor(t, { program: componentPath(version) });
     const receiver = await startReceiver(t);
     const program = await startProgram(t, dataFolder(t), {
       ...e2eSettings,

@@ -22,7 +22,7 @@ import {
   StreamUnavailable,
 } from '../../../streams/platform/stream.ts';
 import { componentPath, needs } from '../../support/components.ts';
-import { type NatsServer, startNatsServer } from '../../support/nats-server.ts';
+import { type NatsServer, natsServerFor, startNatsServer } from '../../support/nats-server.ts';
 import { reservePort } from '../../support/places.ts';
 import { until } from '../../support/program.ts';
 
@@ -81,8 +81,7 @@ const untilAvailable = (stream: Stream): Promise<boolean> =>
 
 /** A server with a stream, and a second connection for changes by others. */
 async function setUp(t: Test, program: string) {
-  const server = await startNatsServer({ program, folder: t.testdir({}) });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { program });
   const stream = await openJetStream({
     url: server.url,
     clock: systemClock,

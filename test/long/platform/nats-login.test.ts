@@ -18,7 +18,7 @@ import {
   StreamUnavailable,
 } from '../../../streams/platform/stream.ts';
 import { componentPath, needs } from '../../support/components.ts';
-import { startNatsServer } from '../../support/nats-server.ts';
+import { natsServerFor } from '../../support/nats-server.ts';
 import { reservePort } from '../../support/places.ts';
 import { dataFolder, runInProcess, until } from '../../support/program.ts';
 
@@ -250,8 +250,7 @@ for (const { name, server: settings, good, bad, url = {} } of ways) {
   test(name, { ...needs(newest), buffered: true }, async (t) => {
     const folder = folderOf(t);
     const program = componentPath(newest);
-    const server = await startNatsServer({ program, folder: dataFolder(t), settings });
-    t.teardown(() => server.kill());
+    const server = await natsServerFor(t, { program, settings });
     const at = (login = '') => server.url.replace('://', `://${login}`);
     const stream = await open(t, settingsOf(folder, at(url.good), good));
     t.match(await stream.ensure(spec), { messages: 0 });
@@ -266,12 +265,7 @@ for (const { name, server: settings, good, bad, url = {} } of ways) {
 
 test('several addresses with one login, one of them unreachable', needs(newest), async (t) => {
   const folder = dataFolder(t);
-  const server = await startNatsServer({
-    program: componentPath(newest),
-    folder,
-    settings: userAndPassword,
-  });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { folder, settings: userAndPassword });
   const away = `nats://svc:${encoded}@127.0.0.1:${await reservePort()}`;
   const there = server.url.replace('://', `://svc:${encoded}@`);
   const stream = await open(t, settingsOf('', `${away},${there}`, {}));
@@ -284,12 +278,7 @@ test('several addresses with one login, one of them unreachable', needs(newest),
 
 test('a certificate for another host', needs(newest), async (t) => {
   const settings = `tls { ${pair} }`;
-  const server = await startNatsServer({
-    program: componentPath(newest),
-    folder: dataFolder(t),
-    settings,
-  });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { settings });
   const url = server.url.replace('127.0.0.1', 'localhost');
   const ca = certificate('nats-ca.pem');
   await t.rejects(open(t, settingsOf('', url, { SVC_NATS_CA_FILE: ca })), {
@@ -300,12 +289,7 @@ test('a certificate for another host', needs(newest), async (t) => {
 test('TLS without the client certificate that the server requires', needs(newest), async (t) => {
   const ca = certificate('nats-ca.pem');
   const settings = `tls { ${pair}, ca_file: "${ca}", verify: true }`;
-  const server = await startNatsServer({
-    program: componentPath(newest),
-    folder: dataFolder(t),
-    settings,
-  });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { settings });
   await t.rejects(open(t, settingsOf('', server.url, { SVC_NATS_CA_FILE: ca })), {
     message: /if it requires a client certificate, set SVC_NATS_CERT_FILE$/,
   });
@@ -314,12 +298,7 @@ test('TLS without the client certificate that the server requires', needs(newest
 test('a user without permissions is told which are missing', needs(newest), async (t) => {
   const permissions = 'permissions: { publish: "x" }';
   const settings = `authorization { users: [{ user: svc, password: "${SECRET}", ${permissions} }] }`;
-  const server = await startNatsServer({
-    program: componentPath(newest),
-    folder: dataFolder(t),
-    settings,
-  });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { settings });
   const url = server.url.replace('://', `://svc:${encoded}@`);
   const stream = await open(t, settingsOf('', url, {}));
   await t.rejects(stream.ensure(spec), {
@@ -335,12 +314,7 @@ test(
     const publish = '["svc.>", "$JS.API.>", "$JS.ACK.>"]';
     const permissions = `permissions: { publish: ${publish}, subscribe: "_INBOX.>" }`;
     const settings = `authorization { users: [{ user: svc, password: "${SECRET}", ${permissions} }] }`;
-    const server = await startNatsServer({
-      program: componentPath(newest),
-      folder: dataFolder(t),
-      settings,
-    });
-    t.teardown(() => server.kill());
+    const server = await natsServerFor(t, { settings });
     const url = server.url.replace('://', `://svc:${encoded}@`);
     const stream = await open(t, settingsOf('', url, {}));
     const own = { ...spec, subjects: ['svc.log.>'] };
@@ -370,12 +344,7 @@ test(
 test('a changed password needs no restart', needs(newest), async (t) => {
   const folder = folderOf(t);
   const store = dataFolder(t);
-  const server = await startNatsServer({
-    program: componentPath(newest),
-    folder: store,
-    settings: userAndPassword,
-  });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { folder: store, settings: userAndPassword });
   const more = { SVC_NATS_USER: 'svc', SVC_NATS_PASSWORD_FILE: 'FOLDER/password' };
   const stream = await open(t, settingsOf(folder, server.url, more));
   await stream.ensure(spec);
@@ -400,12 +369,7 @@ test('a changed password needs no restart', needs(newest), async (t) => {
 });
 
 test('DUR-24: svc serve exits at once with the code for bad settings', needs(newest), async (t) => {
-  const server = await startNatsServer({
-    program: componentPath(newest),
-    folder: dataFolder(t),
-    settings: userAndPassword,
-  });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { settings: userAndPassword });
   const { code, text } = await runInProcess(['serve'], {
     SVC_DATA: join(dataFolder(t), 'data'),
     SVC_LISTEN: '127.0.0.1:0',

@@ -16,7 +16,7 @@ import {
 } from '../../../streams/platform/stream.ts';
 import { componentPath, needs } from '../../support/components.ts';
 import { type NatsCluster, startNatsCluster } from '../../support/nats-cluster.ts';
-import { startNatsServer } from '../../support/nats-server.ts';
+import { natsServerFor } from '../../support/nats-server.ts';
 import { dataFolder, until } from '../../support/program.ts';
 import { clusterHarness } from '../../support/stream-contract/harness.ts';
 import { streamContract } from '../../support/stream-contract.ts';
@@ -192,8 +192,7 @@ test('DUR-23: the number of copies is created, shown, changed and reported when 
 test('a single server has one copy, and cannot have three', needs(newest), async (t) => {
   const folder = join(dataFolder(t), 'nats');
   mkdirSync(folder);
-  const server = await startNatsServer({ program: componentPath(newest), folder });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { folder });
   const stream = await open(t, [server.url]);
   await stream.ensure(spec);
   t.match(copiesOf(await stream.copies.describe(), 'LOG'), { wanted: 1, set: 1, current: 1 });
