@@ -89,7 +89,8 @@ async function measureAlone(scope: Scope, keys: number): Promise<Row[]> {
   const expiresMs = systemClock.now() + 900_000;
   const token = await tokens.sign({ ...claims, token: 'jti', expiresMs });
   const { secret } = await world.signedInAs(PROJECT, 'OWNER');
-  const displayed = { authorization: undefined, cookie: `svc_session=${secret}`, origin: ORIGIN };
+  const cookie = `svc_session=${secret}`;
+  const displayed = { authorization: undefined, cookie, origin: ORIGIN, address: '127.0.0.1' };
   const person = await authenticator.identify(displayed);
   const unknown = mintKey('sk', { nowMs: systemClock.now(), random: systemRandom }).text;
   const one = `Bearer ${made[0]}`;
@@ -109,7 +110,7 @@ async function measureAlone(scope: Scope, keys: number): Promise<Row[]> {
         ]
       : []),
     await row('an invalid key', () => refused(authenticator, unknown)),
-    await row('an access token', () => authenticator.authenticate(`Bearer ${token}`)),
+    await row('an access token', () => authenticator.authenticate(`Bearer ${token}`, '127.0.0.1')),
     await row('a session', () => authenticator.identify(displayed)),
     await row('a person’s membership in the project', () =>
       person.kind === 'human' ? person.memberOf(PROJECT) : undefined,

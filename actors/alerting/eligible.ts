@@ -4,6 +4,7 @@
  */
 import type { RecipientContext } from '../../machines/delivery/recipient.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { canonicalEmail } from '../platform/email-address.ts';
 import type { Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
 
@@ -57,7 +58,7 @@ export function isOfMember(
   if (member?.value !== 'active') return false;
   // An old address may belong to another person now.
   const { email, person } = member.context;
-  return email.toLowerCase() === address && isPersonActive(person);
+  return canonicalEmail(email) === canonicalEmail(address) && isPersonActive(person);
 }
 
 /** True if the person behind the recipient is locked out or does not exist. */

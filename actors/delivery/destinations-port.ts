@@ -156,6 +156,8 @@ export interface VerificationMail {
   readonly isCurrent: () => boolean;
   /** Called with the reason if the address accepts no mail. */
   readonly onBounced: (reason: string) => Promise<void>;
+  /** Called with the problem of the mail, in a sentence; null once the mail server accepts it. */
+  readonly onProblem: (problem: string | null) => Promise<void>;
 }
 
 /** The queue of verification mails. */

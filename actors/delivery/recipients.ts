@@ -11,8 +11,10 @@ import { activePeople, type IsPersonActive, isOfMember } from '../alerting/eligi
 import { endNotice, raiseNotice } from '../alerting/notices.ts';
 import { checkAudiencesWith } from '../alerting/rule-limits.ts';
 import { parseEmail } from '../identity/people-index.ts';
+import { canonicalEmail } from '../platform/email-address.ts';
 import type { Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
+import { recordMailProblem } from '../platform/mail-problems.ts';
 import type { RecipientTokens, VerificationMails } from './destinations-port.ts';
 
 /** Maximum recipients of one destination: a team. A mailing list is one address. */
@@ -28,7 +30,7 @@ export interface Invitation {
   readonly tokenHash: string;
 }
 
-/** Lower case, each once. Throws a `Refusal` INVALID_FIELD. */
+/** Canonical, each once. Throws a `Refusal` INVALID_FIELD. */
 export function parseAddresses(field: string, texts: readonly string[]): string[] {
   const addresses = [...new Set(texts.map((text) => parseEmail(field, text)))];
   if (addresses.length > 0 && addresses.length <= RECIPIENTS_MAX) return addresses;
@@ -48,6 +50,11 @@ export function recipientOf({ context }: Pick<Instance<'recipient'>, 'context'>)
   return context;
 }
 
+/** An older version stored other spellings of it. */
+function addressOf(row: Instance<'recipient'>): string {
+  return canonicalEmail(recipientOf(row).address);
+}
+
 /**
  * Makes exactly these addresses the recipients: new ones are invited, existing ones are unchanged,
  * missing ones are removed. Throws a `Refusal` RECIPIENT_NOT_MEMBER (`addresses`) for new addresses
@@ -62,10 +69,10 @@ export function setRecipients(
   isPersonActive: IsPersonActive,
 ): string[] {
   const before = recipientRows(draft, destination);
-  const kept = new Set(before.map((row) => recipientOf(row).address));
+  const kept = new Set(before.map(addressOf));
   const added = [...invitations].filter(([address]) => !kept.has(address));
   const memberships = membershipsOf(draft, added, isPersonActive);
-  const gone = before.filter((row) => !invitations.has(recipientOf(row).address));
+  const gone = before.filter((row) => !invitations.has(addressOf(row)));
   removeRecipients(draft, gone, 'TAKEN_OFF');
   for (const [address, { id, tokenHash }] of added) {
     const membership = memberships.get(address) ?? '';
@@ -88,7 +95,7 @@ function membershipsOf(
   for (const row of allInstances(draft, 'membership')) {
     const { email, person } = row.context;
     if (row.value === 'active' && isPersonActive(person)) {
-      members.set(email.toLowerCase(), row.instance);
+      members.set(canonicalEmail(email), row.instance);
     }
   }
   const strangers = wanted.map(([address]) => address).filter((address) => !members.has(address));
@@ -168,6 +175,7 @@ export function mailInvitation(
     address,
     token,
     isCurrent,
+    onProblem: (text) => recordMailProblem(host, { project, subject: `recipients/${id}`, text }),
     async onBounced(reason) {
       await host.submit({
         project,

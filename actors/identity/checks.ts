@@ -1,4 +1,5 @@
 /** Requests about identities: their common fields, and the checks of texts and capabilities. */
+import { isIP } from 'node:net';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { invalidField } from '../../streams/platform/refusal.ts';
 import type { RequestKey } from '../platform/host/host-port.ts';
@@ -52,4 +53,34 @@ export function knownCapabilities(requested: readonly string[]): readonly string
 export function someCapabilities(requested: readonly string[]): readonly string[] {
   if (requested.length > 0) return knownCapabilities(requested);
   throw invalidField('capabilities', `capabilities is empty. Send ${CAPABILITIES.join(' or ')}`);
+}
+
+/** Maximum networks of one key. */
+export const NETWORKS_MAX = 32;
+
+/**
+ * The addresses and networks that a key is bound to, in lower case and without duplicates; null =
+ * none. Throws INVALID_FIELD.
+ */
+export function checkedNetworks(requested: readonly string[]): readonly string[] | null {
+  if (requested.length === 0) return null;
+  if (requested.length > NETWORKS_MAX) {
+    const message = `networks has ${requested.length} entries; at most ${NETWORKS_MAX} are allowed`;
+    throw invalidField('networks', message);
+  }
+  const networks = requested.map((network) => network.trim().toLowerCase());
+  const invalid = networks.find((network) => !isNetwork(network));
+  if (invalid === undefined) return [...new Set(networks)];
+  const seen = JSON.stringify(invalid.slice(0, 100));
+  const message = `networks contains ${seen}. Send addresses and ranges such as 192.0.2.7 or 10.0.0.0/8`;
+  throw invalidField('networks', message);
+}
+
+/** True for an address, and for a range that is not everything. */
+function isNetwork(text: string): boolean {
+  const [address = '', bits, rest] = text.split('/');
+  const family = isIP(address);
+  if (family === 0 || rest !== undefined || address.includes('%')) return false;
+  if (bits === undefined) return true;
+  return /^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= (family === 6 ? 128 : 32);
 }

@@ -35,6 +35,8 @@ export interface NewCredential {
   /** For a collector of `_system`: the projects that it writes into; absent = any. */
   readonly projects?: readonly string[];
   readonly vm?: string;
+  /** Addresses and networks that it may be used from; absent or null = any. */
+  readonly networks?: readonly string[] | null;
   /** Default 90 days; more than a year throws RangeError. */
   readonly lifetimeMs?: number;
 }
@@ -67,6 +69,7 @@ export function startCredential(
     datacenter: credential.datacenter ?? null,
     projects: credential.projects ?? null,
     vm: credential.vm ?? null,
+    networks: credential.networks ?? null,
     expiresMs: draft.at + lifetimeMs,
   };
   draft.start('credential', minted.id, { ...input });
@@ -76,10 +79,11 @@ export function startCredential(
 }
 
 function recordNewKey(draft: Draft, input: CredentialInput): void {
-  const { createdBy, owner, capabilities, expiresMs } = input;
+  const { createdBy, owner, capabilities, networks = null, expiresMs } = input;
   const until = new Date(expiresMs).toISOString().slice(0, 10);
   const what = `The ${describeCredential(input)} of ${displayedOwner(draft, owner)}`;
-  const text = `${what} was made by ${displayedActor(draft, createdBy)}: for ${capabilities.join(' and ')}, until ${until}`;
+  const from = networks === null ? '' : `, from ${networks.join(' and ')}`;
+  const text = `${what} was made by ${displayedActor(draft, createdBy)}: for ${capabilities.join(' and ')}${from}, until ${until}`;
   recordAccessChange(draft, { about: 'KEY', text, isForOwners: true, member: null });
 }
 

@@ -7,6 +7,7 @@ import type { Role } from '../../machines/identity/membership.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
+import { emailSpellings } from '../platform/email-address.ts';
 import type { Draft, Host, Instance, ProjectView, RequestKey } from '../platform/host/host-port.ts';
 import { displayedActor, recordAccessChange } from './access-notices.ts';
 import { memberIdOf } from './grants.ts';
@@ -164,8 +165,8 @@ function assertNoMember(system: ProjectView, draft: Draft, email: string): void 
 
 function openFor({ host, clock }: InvitationDeps, email: string): Instance<'invitation'>[] {
   const nowMs = clock.now();
-  return host
-    .findInstancesOf('invitation', email)
+  return emailSpellings(email)
+    .flatMap((spelling) => host.findInstancesOf('invitation', spelling))
     .filter((row) => row.value === 'pending' && nowMs < row.context.expiresMs);
 }
 

@@ -8,7 +8,13 @@ import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Committed, Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { displayedActor, recordAccessChange } from './access-notices.ts';
-import { checkDisplayName, checkReason, type IdentityChange, someCapabilities } from './checks.ts';
+import {
+  checkDisplayName,
+  checkedNetworks,
+  checkReason,
+  type IdentityChange,
+  someCapabilities,
+} from './checks.ts';
 import {
   describeCredential,
   KEY_LIFETIME_MS_DEFAULT,
@@ -31,11 +37,13 @@ export interface CreateKey extends IdentityChange {
   readonly owner: KeyOwner;
   readonly displayName: string;
   readonly capabilities: readonly string[];
+  /** Addresses and networks that it may be used from; absent or empty = any. */
+  readonly networks?: readonly string[];
   /** 1 ms to 365 days; undefined = 90 days. */
   readonly lifetimeMs: number | undefined;
 }
 
-/** A successor for a key, with the same permissions. */
+/** A successor for a key, with the same permissions and networks. */
 export interface RotateKey extends IdentityChange {
   readonly owner: KeyOwner;
   readonly key: string;
@@ -96,6 +104,7 @@ async function createKey(deps: KeysDeps, quota: KeyQuota, creation: CreateKey): 
   checkDisplayName(displayName);
   checkLifetime(lifetimeMs);
   const capabilities = someCapabilities(creation.capabilities);
+  const networks = checkedNetworks(creation.networks ?? []);
   const minted = deps.mint(kindFor(owner));
   const committed = await deps.host.submit({
     project,
@@ -104,7 +113,7 @@ async function createKey(deps: KeysDeps, quota: KeyQuota, creation: CreateKey): 
     decide(draft) {
       checkGrants(draft, owner, capabilities);
       quota.assertBelowMax(draft, owner);
-      const about = { capabilities, displayName, createdBy: by.name, lifetimeMs };
+      const about = { capabilities, networks, displayName, createdBy: by.name, lifetimeMs };
       startCredential(draft, minted, credentialOf(owner, about));
       return { key: minted.id };
     },
@@ -130,8 +139,8 @@ async function rotateKey(deps: KeysDeps, quota: KeyQuota, rotation: RotateKey): 
       assertReplaceable(draft, old);
       // Without an overlap the number of live keys stays the same.
       if (overlapMs > 0) quota.assertBelowMax(draft, owner);
-      const { capabilities, displayName } = old.context;
-      const about = { capabilities, displayName, createdBy: by.name, lifetimeMs };
+      const { capabilities, networks = null, displayName } = old.context;
+      const about = { capabilities, networks, displayName, createdBy: by.name, lifetimeMs };
       startCredential(draft, minted, credentialOf(owner, about));
       const replaced = { type: 'rotated', at: draft.at, successor: minted.id, overlapMs } as const;
       draft.send('credential', key, { ...replaced, by: by.name });
@@ -193,7 +202,7 @@ function credentialOf(
   {
     lifetimeMs,
     ...about
-  }: Pick<NewCredential, 'capabilities' | 'displayName'> & {
+  }: Pick<NewCredential, 'capabilities' | 'networks' | 'displayName'> & {
     createdBy: string;
     lifetimeMs: number | undefined;
   },

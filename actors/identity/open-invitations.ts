@@ -2,6 +2,7 @@
  * Open invitations of a project: at most one per address. An owner who loses the role or leaves
  * loses their open invitations too. They know the links, and could come back by them.
  */
+import { emailSpellings } from '../platform/email-address.ts';
 import type { Draft, EventOf, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { emailKey } from './people-index.ts';
 
@@ -22,9 +23,12 @@ export function openTo(
   view: Pick<ProjectView, 'record' | 'instance'>,
   email: string,
 ): Instance<'invitation'> | undefined {
-  const id = view.record(TO_ADDRESS, emailKey(email))?.body.invitation;
-  const row = typeof id === 'string' ? view.instance('invitation', id) : undefined;
-  return row?.value === 'pending' ? row : undefined;
+  for (const spelling of emailSpellings(email)) {
+    const id = view.record(TO_ADDRESS, emailKey(spelling))?.body.invitation;
+    const row = typeof id === 'string' ? view.instance('invitation', id) : undefined;
+    if (row?.value === 'pending') return row;
+  }
+  return undefined;
 }
 
 /** Records the invitation that the same decision starts. */

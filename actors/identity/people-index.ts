@@ -11,8 +11,9 @@
 import { createHash } from 'node:crypto';
 import type { LinkedIdentity, PersonContext } from '../../machines/identity/person.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
+import { canonicalEmail, emailSpellings, parseEmailAddress } from '../platform/email-address.ts';
 import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
-import { isOneLine, oneLine } from '../platform/plain-text.ts';
+import { oneLine } from '../platform/plain-text.ts';
 
 declare module '../platform/host/rows.ts' {
   interface RecordBodies {
@@ -25,9 +26,6 @@ declare module '../platform/host/rows.ts' {
 
 /** Maximum accounts of identity providers that one person may have. */
 const IDENTITIES_MAX = 10;
-/** RFC 5321, section 4.5.3.1.3, without the angle brackets. */
-const EMAIL_LENGTH_MAX = 254;
-const EMAIL = /^[^\s@<>()",;:\\[\]]{1,64}@[^\s@<>()",;:\\[\]]+$/;
 const DISPLAY_NAME_LENGTH_MAX = 200;
 
 const BY_IDENTITY = 'personOfIdentity';
@@ -43,11 +41,11 @@ const CLAIMANTS_MAX = 100;
 type PersonIndex = typeof BY_IDENTITY | typeof BY_EMAIL;
 type Records = Pick<ProjectView, 'record'>;
 
-/** The address in its compared form: trimmed, lower case. Throws INVALID_FIELD. */
+/** The address in its canonical form. Throws INVALID_FIELD. */
 export function parseEmail(field: string, text: string): string {
-  const email = text.trim().toLowerCase();
-  if (isEmail(email)) return email;
-  const fault = email === '' ? 'missing' : 'not an email address';
+  const email = parseEmailAddress(text);
+  if (email !== undefined) return email;
+  const fault = text.trim() === '' ? 'missing' : 'not an email address';
   throw new Refusal('INVALID_FIELD', `${field} is ${fault}: send one like ann@example.org`, {
     field,
   });
@@ -55,12 +53,7 @@ export function parseEmail(field: string, text: string): string {
 
 /** Like `parseEmail`, for an address from a third party; '' if it is not valid. */
 export function emailOrNone(text: string): string {
-  const email = text.trim().toLowerCase();
-  return isEmail(email) ? email : '';
-}
-
-function isEmail(text: string): boolean {
-  return text.length <= EMAIL_LENGTH_MAX && EMAIL.test(text) && isOneLine(text);
+  return parseEmailAddress(text) ?? '';
 }
 
 /** A displayable name: one line, not too long; `otherwise` if nothing is left. */
@@ -86,7 +79,12 @@ export function personByIdentity(
 
 /** The person with a verified address. */
 export function personByEmail(view: Records, email: string): string | undefined {
-  return email === '' ? undefined : personIn(view, BY_EMAIL, emailKey(email));
+  if (email === '') return undefined;
+  for (const spelling of emailSpellings(email)) {
+    const person = personIn(view, BY_EMAIL, emailKey(spelling));
+    if (person !== undefined) return person;
+  }
+  return undefined;
 }
 
 /** The first person who claims an address. */
@@ -96,10 +94,14 @@ export function personByClaim(view: Records, email: string): string | undefined 
 
 /** All people who claim an address, in the order of their claims. */
 export function claimantsOf(view: Records, email: string): readonly string[] {
-  const body = email === '' ? undefined : view.record(BY_CLAIM, emailKey(email))?.body;
-  // An older version recorded only the first.
-  const others = Array.isArray(body?.others) ? body.others.map(String) : [];
-  return typeof body?.person === 'string' ? [body.person, ...others] : [];
+  if (email === '') return [];
+  const claimants = emailSpellings(email).flatMap((spelling) => {
+    const body = view.record(BY_CLAIM, emailKey(spelling))?.body;
+    // An older version recorded only the first.
+    const others = Array.isArray(body?.others) ? body.others.map(String) : [];
+    return typeof body?.person === 'string' ? [body.person, ...others] : [];
+  });
+  return [...new Set(claimants)];
 }
 
 /** The address that a person claims; undefined if absent, or it is verified. */
@@ -197,7 +199,8 @@ export function unlinkIdentity(
 }
 
 /** Records the address of an invitation as claimed, whoever else claims or owns it. */
-export function claimEmail(draft: Draft, person: string, email: string): void {
+export function claimEmail(draft: Draft, person: string, address: string): void {
+  const email = canonicalEmail(address);
   if (personByEmail(draft, email) === person || claimOf(draft, person) === email) return;
   dropClaim(draft, person);
   putClaimants(draft, email, [...claimantsOf(draft, email), person].slice(0, CLAIMANTS_MAX));
@@ -218,7 +221,11 @@ function dropClaim(draft: Draft, person: string): void {
 function putClaimants(draft: Draft, email: string, claimants: readonly string[]): void {
   const [person, ...others] = claimants;
   const body = person === undefined ? null : { person, ...(others.length > 0 && { others }) };
-  draft.putRecord({ kind: BY_CLAIM, id: emailKey(email), body });
+  const [canonical = email, ...older] = emailSpellings(email);
+  draft.putRecord({ kind: BY_CLAIM, id: emailKey(canonical), body });
+  for (const id of older.map(emailKey)) {
+    if (draft.record(BY_CLAIM, id)) draft.putRecord({ kind: BY_CLAIM, id, body: null });
+  }
 }
 
 /**

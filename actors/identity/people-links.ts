@@ -74,13 +74,20 @@ export interface CliConfirmation {
   readonly session: string;
 }
 
+/** A link that is mailed to the person with an address. */
+export interface MailedLink extends IssuedLink {
+  /** Id. */
+  readonly person: string;
+  readonly displayName: string;
+}
+
 /** One-time links. Each can be used once, within 2 minutes to 7 days depending on its purpose. */
 export interface Links {
   /**
    * A one-time link for the person with an address; `undefined` if no active person has it. Callers
    * must not reveal which of the two it was.
    */
-  linkByEmail(email: string): Promise<(IssuedLink & { displayName: string }) | undefined>;
+  linkByEmail(email: string): Promise<MailedLink | undefined>;
   /**
    * A link for a person, by purpose; `cli` is required for that purpose. Throws a `Refusal`:
    * NOT_FOUND, IDENTITY_DISABLED, CREDENTIAL_REVOKED and CREDENTIAL_EXPIRED (the confirming session
@@ -126,7 +133,8 @@ export function createLinks(deps: LinksDeps): Links {
       });
       if (open.length >= EMAIL_LINKS_MAX) return undefined;
       const issued = await issue(deps, { by: SERVICE, person, purpose: 'email' });
-      return { ...issued, token: newToken(issued), displayName: String(row.context.displayName) };
+      const { displayName } = row.context;
+      return { ...issued, token: newToken(issued), person, displayName };
     },
   };
 }

@@ -6,6 +6,7 @@ import type { PersonContext } from '../../machines/identity/person.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { ulid } from '../../streams/platform/random.ts';
 import type { Host, RequestKey } from '../platform/host/host-port.ts';
+import { recordMailProblem } from '../platform/mail-problems.ts';
 import { type Accounts, createAccounts } from './people-accounts.ts';
 import {
   displayedName,
@@ -22,6 +23,8 @@ import { endSignIns } from './sign-ins.ts';
 
 /** All operations on people, by themselves and by the operator. */
 export interface People extends SignIns, Links, Sessions, Accounts {
+  /** Records the problem of the person's mail (null = none), for the operator. */
+  recordMailProblem(person: string, problem: string | null): Promise<void>;
   /** Id of the person with a verified address. */
   personByEmail(email: string): string | undefined;
   /** Name and address by which a person recognises themselves. Throws NOT_FOUND. */
@@ -54,6 +57,8 @@ export function createPeople(deps: PeopleDeps): People {
     ...createLinks(deps),
     ...createSessions(deps),
     ...createAccounts(deps),
+    recordMailProblem: (person, text) =>
+      recordMailProblem(host, { project: SYSTEM_PROJECT, subject: `people/${person}`, text }),
     personByEmail: (email) => personByEmail(host.view(SYSTEM_PROJECT), emailOrNone(email)),
     nameOf: (person) => nameOf(deps, person),
     ensurePerson: (by, about, request) => ensurePerson(deps, by, about, request),

@@ -30,6 +30,8 @@ export interface CredentialInput {
   readonly projects: readonly string[] | null;
   /** For an enrolled VM's agent: id of the one VM that it reports; null otherwise. */
   readonly vm: string | null;
+  /** Addresses and networks that it may be used from; null = any. Absent in older rows. */
+  readonly networks?: readonly string[] | null;
   /** End of its lifetime, Unix ms. */
   readonly expiresMs: number;
 }
@@ -182,6 +184,7 @@ function initialContext(input: CredentialInput | undefined): CredentialContext {
     datacenter: input?.datacenter ?? null,
     projects: input?.projects ?? null,
     vm: input?.vm ?? null,
+    networks: input?.networks ?? null,
     expiresMs: input?.expiresMs ?? 0,
     createdMs: input?.at ?? 0,
     successor: null,

@@ -359,6 +359,9 @@ type Key struct {
 
 	// Name of the person who created it; empty = no person did, or the name is unknown.
 	CreatedByDisplayName string `json:"createdByDisplayName,omitempty"`
+
+	// Addresses and networks that it may be used from; empty = any.
+	Networks []string `json:"networks,omitempty"`
 }
 
 // CreateKeyRequest is a message of the API.
@@ -374,6 +377,10 @@ type CreateKeyRequest struct {
 
 	// At most 365 days; 0 = 90 days.
 	LifetimeSeconds int32 `json:"lifetimeSeconds,omitempty"`
+
+	// Addresses and networks that it may be used from, such as `192.0.2.7` or `10.0.0.0/8`; at most
+	// 32; empty = any. They cannot be changed, and a successor keeps them.
+	Networks []string `json:"networks,omitempty"`
 }
 
 // CreateKeyResponse is a message of the API.
@@ -491,6 +498,9 @@ type Credential struct {
 
 	// Name of the person who created it; empty = no person did, or the name is unknown.
 	CreatedByDisplayName string `json:"createdByDisplayName,omitempty"`
+
+	// Addresses and networks that a key may be used from; empty = any.
+	Networks []string `json:"networks,omitempty"`
 }
 
 // ListCredentialsRequest is a message of the API.

@@ -43,6 +43,10 @@ type EmailRecipient struct {
 	IsMember bool `json:"isMember,omitempty"`
 
 	VerifiedUnix *int64 `json:"verifiedUnix,string,omitempty"`
+
+	// Why the mail server has not accepted the verification mail, in its words; empty = none. Only for
+	// callers who may write. Output only.
+	MailProblem string `json:"mailProblem,omitempty"`
 }
 
 // Destination is a message of the API.

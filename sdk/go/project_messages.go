@@ -336,6 +336,10 @@ type Invitation struct {
 	InvitedByDisplayName string `json:"invitedByDisplayName,omitempty"`
 
 	AcceptedByDisplayName string `json:"acceptedByDisplayName,omitempty"`
+
+	// Why the mail server has not accepted the mail with the link, in its words; empty = no mail, no
+	// answer yet, or accepted. The link works all the same.
+	MailProblem string `json:"mailProblem,omitempty"`
 }
 
 // InviteMemberRequest is a message of the API.

@@ -83,11 +83,12 @@ export function migrate(
     `CREATE TABLE IF NOT EXISTS schema_migrations (
        area TEXT NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (area, id)) STRICT, WITHOUT ROWID`,
   );
-  assertKnown(database, migrations, area);
+  const newest = newestOf(database, migrations, area);
+  if (newest === migrations.length) return;
   const record = database.prepare<[string, number]>(
     'INSERT INTO schema_migrations (area, id) VALUES (?, ?)',
   );
-  for (const migration of migrations) {
+  for (const migration of migrations.slice(newest)) {
     const apply = database.transaction(() => {
       // Read again inside the write lock: another process may have been faster.
       if (appliedIds(database, area).has(migration.id)) return;
@@ -123,9 +124,14 @@ function assertNumbered(migrations: readonly Migration[], area: string): void {
   }
 }
 
-function assertKnown(database: SqliteDatabase, migrations: readonly Migration[], area: string) {
+/** Id of the newest migration that the file has, or 0. Throws if this program does not know it. */
+function newestOf(
+  database: SqliteDatabase,
+  migrations: readonly Migration[],
+  area: string,
+): number {
   const newest = Math.max(0, ...appliedIds(database, area));
-  if (newest <= migrations.length) return;
+  if (newest <= migrations.length) return newest;
   throw new SchemaMismatch(
     `${database.name} has schema ${area} ${newest}, this program knows up to ` +
       `${migrations.length}: run the newer program, or restore the copy made before it ran`,
@@ -133,8 +139,7 @@ function assertKnown(database: SqliteDatabase, migrations: readonly Migration[],
 }
 
 function assertMigrated(database: SqliteDatabase, migrations: readonly Migration[], area: string) {
-  assertKnown(database, migrations, area);
-  const applied = appliedIds(database, area).size;
+  const applied = newestOf(database, migrations, area);
   if (applied === migrations.length) return;
   throw new SchemaMismatch(
     `${database.name} has schema ${area} ${applied}, reading needs ${migrations.length}: ` +

@@ -4,6 +4,7 @@
  * observed.
  */
 
+import { checkedNetworks } from '../../actors/identity/checks.ts';
 import { KEY_LIFETIME_MS_MAX, startCredential } from '../../actors/identity/credentials.ts';
 import { projectRecord } from '../../actors/identity/members.ts';
 import type { Host, Instance } from '../../actors/platform/host/host-port.ts';
@@ -43,6 +44,8 @@ export interface MadeCollectorKey {
   readonly project: string | null;
   /** The projects of the key; null: every one. */
   readonly projects: readonly string[] | null;
+  /** Addresses and networks that it may be used from; null: any. */
+  readonly networks: readonly string[] | null;
   readonly expiresMs: number;
   /** The secret, returned only once. */
   readonly key: string;
@@ -57,6 +60,8 @@ export interface ListedCollectorKey {
   readonly project: string | null;
   /** The projects of the key; null: every one. */
   readonly projects: readonly string[] | null;
+  /** Addresses and networks that it may be used from; null: any. */
+  readonly networks: readonly string[] | null;
   readonly lastFour: string;
   readonly state: string;
   readonly createdMs: number;
@@ -126,6 +131,7 @@ async function create({ host, clock, random }: CollectorRouteDeps, body: Body) {
   const project = only ?? SYSTEM_PROJECT;
   for (const one of named ?? []) projectRecord(host.view(one), one);
   const lifetimeMs = daysOf(body) * DAY_MS;
+  const networks = checkedNetworks(optionalText(body, 'network')?.split(',') ?? []);
   const minted = mintKey('col', { nowMs: clock.now(), random });
   const change = changeOf(COLLECTOR_PATHS.create, body);
   const { answer } = await host.submit({
@@ -140,6 +146,7 @@ async function create({ host, clock, random }: CollectorRouteDeps, body: Body) {
         displayName: `Collector of ${datacenter}`,
         createdBy: change.by.name,
         datacenter,
+        networks,
         lifetimeMs,
         ...(named && !only && { projects: named }),
       });
@@ -147,7 +154,7 @@ async function create({ host, clock, random }: CollectorRouteDeps, body: Body) {
     },
   });
   const secretAvailable = answer.id === minted.id;
-  const about = { ...answer, datacenter, project: only ?? null, projects: named ?? null };
+  const about = { ...answer, datacenter, project: only ?? null, projects: named ?? null, networks };
   return {
     ...about,
     secretAvailable,
@@ -159,12 +166,13 @@ async function create({ host, clock, random }: CollectorRouteDeps, body: Body) {
 function list({ host, lastUsed }: CollectorRouteDeps): ListedCollectorKey[] {
   return [...host.projects()].sort().flatMap((project) =>
     liveKeys(host, project).map(({ instance: id, value, context }) => {
-      const { datacenter, projects, lastFour, createdMs, expiresMs } = context;
+      const { datacenter, projects, networks = null, lastFour, createdMs, expiresMs } = context;
       const isOne = project !== SYSTEM_PROJECT;
       const lastUsedMs = lastUsed.of(id);
       return {
         id,
         datacenter: datacenter ?? '',
+        networks,
         lastFour,
         state: String(value),
         ...(isOne ? { project, projects: [project] } : { project: null, projects }),

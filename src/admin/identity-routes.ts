@@ -15,6 +15,7 @@ import {
 } from '../../actors/identity/people-index.ts';
 import { signInsOf } from '../../actors/identity/sign-ins.ts';
 import type { Draft, Host } from '../../actors/platform/host/host-port.ts';
+import { mailProblemOf } from '../../actors/platform/mail-problems.ts';
 import type { Role } from '../../machines/identity/membership.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
@@ -82,6 +83,8 @@ export interface ListedPerson {
   readonly claimedEmail: string;
   readonly state: string;
   readonly disabledReason: string | null;
+  /** Why the mail server did not accept the last mail to the person; '' = none. */
+  readonly mailProblem: string;
   readonly sessions: number;
   readonly projects: readonly string[];
   readonly createdMs: number;
@@ -257,6 +260,7 @@ function listPeople({ host, members }: IdentityRouteDeps): ListedPerson[] {
       email,
       disabledReason,
       createdMs,
+      mailProblem: mailProblemOf(system, `people/${row.instance}`),
       claimedEmail: claimOf(system, row.instance) ?? '',
       state: String(row.value),
       sessions: signInsOf(system, row.instance).sessions.length,

@@ -11,6 +11,8 @@ export interface ListedMember
     MemberView,
     'node' | 'host' | 'pid' | 'address' | 'status' | 'version' | 'startedMs' | 'seenMs'
   > {
+  /** Fault for which it stands down; absent: it does not. */
+  readonly standsDown?: string;
   /** The member that responds. */
   readonly isSelf: boolean;
   /** Position in EVENTS that it has applied, according to its last record. */
@@ -56,8 +58,8 @@ export function memberRoutes(
 
 function listed(view: MemberView, newest: number, self: string): ListedMember {
   const { node, host, pid, address, status, version, startedMs, seenMs } = view;
-  const { applied, shares, clockAheadMs } = view;
-  const isThere = status === 'joining' || status === 'acting';
+  const { applied, shares, clockAheadMs, standsDown } = view;
+  const isThere = status === 'joining' || status === 'acting' || status === 'unfit';
   return {
     node,
     isSelf: node === self,
@@ -72,6 +74,7 @@ function listed(view: MemberView, newest: number, self: string): ListedMember {
     shares: shares.length,
     hasSystem: shares.includes(SYSTEM_PROJECT),
     clockAheadMs,
+    ...(standsDown !== undefined && { standsDown }),
     version,
   };
 }

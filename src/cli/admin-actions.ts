@@ -182,6 +182,12 @@ export const collectorActions: readonly AdminAction[] = [
         multiple: true,
         help: 'Project it may write to; default: every project',
       },
+      {
+        name: 'network',
+        takes: 'RANGE',
+        multiple: true,
+        help: 'Address or range that the key may be used from, such as 10.0.0.0/8; default: any',
+      },
       { name: 'days', takes: 'DAYS', help: 'Lifetime in days, 1 to 365; default 90' },
     ],
     isChange: true,
@@ -194,14 +200,16 @@ export const collectorActions: readonly AdminAction[] = [
     ask: (input) => ({
       datacenter: input.required('datacenter'),
       project: input.list('project').join(','),
+      network: input.list('network').join(','),
       days: input.text('days') ?? '',
     }),
     render(answer) {
-      const { id, datacenter, projects, expiresMs } = answer as MadeCollectorKey;
+      const { id, datacenter, projects, networks, expiresMs } = answer as MadeCollectorKey;
       const until = localTime(Math.floor(expiresMs / 1000));
       const many = projects?.length === 1 ? 'project' : 'projects';
       const into = projects === null ? 'every project' : `${many} ${projects.join(', ')}`;
-      return `key ${id} of the collector of ${datacenter}, for ${into}, valid until ${until}:\n`;
+      const from = networks === null ? '' : `, from ${networks.join(', ')}`;
+      return `key ${id} of the collector of ${datacenter}, for ${into}${from}, valid until ${until}:\n`;
     },
   },
   {

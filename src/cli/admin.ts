@@ -414,8 +414,13 @@ function projectTable(projects: readonly ListedProject[]): string {
 }
 
 function peopleTable(people: readonly ListedPerson[]): string {
+  // Rare, and long.
+  const hasProblems = people.some(({ mailProblem }) => mailProblem !== '');
   return table(
-    ['person', 'name', 'email', 'state', 'sessions', 'projects', 'since'],
+    [
+      ...['person', 'name', 'email', 'state', 'sessions', 'projects', 'since'],
+      ...(hasProblems ? ['mail'] : []),
+    ],
     people.map((each) => [
       each.person,
       each.displayName,
@@ -424,6 +429,7 @@ function peopleTable(people: readonly ListedPerson[]): string {
       String(each.sessions),
       each.projects.join(', '),
       localTime(Math.floor(each.createdMs / 1000)),
+      ...(hasProblems ? [each.mailProblem] : []),
     ]),
     'No people. Create a project and its owner: "svc admin project create"',
   );

@@ -38,13 +38,16 @@ function membersText({ isAlone, refusal, members }: MembersAnswer): string {
   ];
   const text = table(columns, members.map(rowOf), 'No members');
   const legend = '* this member; _system: owns what belongs to no project\n';
-  return `${text}${legend}${refusal === undefined ? '' : `${refusal}\n`}`;
+  const unfit = members.flatMap(({ node, standsDown }) =>
+    standsDown === undefined ? [] : [`${nameOf(node)} stands down: ${standsDown}\n`],
+  );
+  return [text, legend, ...unfit, refusal === undefined ? '' : `${refusal}\n`].join('');
 }
 
 function rowOf(member: ListedMember) {
   const { node, isSelf, status, address, host, pid, shares, hasSystem, version } = member;
   return [
-    `${node.slice(-NAME_LETTERS)}${isSelf ? ' *' : ''}`,
+    `${nameOf(node)}${isSelf ? ' *' : ''}`,
     status,
     address ?? NOT_OBSERVED,
     `${host}:${pid}`,
@@ -56,6 +59,10 @@ function rowOf(member: ListedMember) {
     localTime(Math.floor(member.startedMs / 1000)),
     localTime(Math.floor(member.seenMs / 1000)),
   ];
+}
+
+function nameOf(node: string): string {
+  return node.slice(-NAME_LETTERS);
 }
 
 /**

@@ -28,6 +28,7 @@ import type { Settings } from '../platform/settings/settings.ts';
 import { countEndedDeliveries } from './ended-deliveries.ts';
 import { createContents, sealedText } from './notify/contents.ts';
 import { AddressGuard } from './notify/http/address-guard.ts';
+import { Nat64 } from './notify/http/nat64.ts';
 import { refuseUrl, renderers } from './notify/kinds.ts';
 import { openNotifier } from './notify/notifier.ts';
 import { formatSecret } from './notify/webhook/signatures.ts';
@@ -54,11 +55,13 @@ export interface DeliveryParts {
  */
 export function openDelivery(parts: DeliveryParts) {
   const { base, storage, host } = parts;
-  const { settings } = base;
+  const { settings, clock } = base;
   const guard = new AddressGuard({
     hosts: settings.webhookAllow ?? [],
+    denied: settings.webhookDeny ?? [],
     http: settings.webhookAllowHttp,
     ports: settings.webhookPorts ?? undefined,
+    nat64: new Nat64({ setting: settings.webhookNat64, clock }),
   });
   const sealed = sealedText(storage.secrets);
   return {
@@ -84,6 +87,9 @@ function notifierOf({ base, publicUrl, resolve }: DeliveryParts, guard: AddressG
     guard,
     clock,
     ...(resolve && { resolve }),
+    ...(settings.webhookProxy !== null && {
+      proxy: { url: settings.webhookProxy, passwordFile: settings.webhookProxyPasswordFile, clock },
+    }),
     mail: {
       smtpUrl: smtpUrlOf(settings),
       from: mailSender(settings),
@@ -93,7 +99,7 @@ function notifierOf({ base, publicUrl, resolve }: DeliveryParts, guard: AddressG
       log,
       metrics,
     },
-    onNoAddress: (sentence) => log.warn({ part: 'notifier' }, `Not called: ${sentence}`),
+    onNotCalled: (sentence) => log.warn({ part: 'notifier' }, `Not called: ${sentence}`),
   });
   closers.add('notifier', () => notifier.close());
   return notifier;

@@ -12,6 +12,7 @@ import { type Random, ulid } from '../../streams/platform/random.ts';
 import { AddressLimits } from '../platform/http/anonymous-limits.ts';
 import { hashKey, mintSecret, parseSecret } from '../platform/keys.ts';
 import { verificationLetter } from '../platform/mail/letters.ts';
+import { mailProblem } from '../platform/mail/mail-problem.ts';
 import type { MailQueue } from '../platform/mail/mail-queue.ts';
 import { bounceReason } from '../platform/mail/mailer.ts';
 
@@ -40,13 +41,16 @@ export function verificationMails(deps: VerificationMailDeps): VerificationMails
       if (waitMs > 0) mail.recordLimited('verification');
       return waitMs;
     },
-    send({ address, project, isCurrent, onBounced, ...verification }) {
+    send({ address, project, isCurrent, onBounced, onProblem, ...verification }) {
       return mail.add({
         kind: 'verification',
         project,
         isCurrent,
-        onRefused: async (fault) => {
-          if (fault.isBounce()) await onBounced(bounceReason(fault));
+        worksUntilMs: () => verification.expiresMs,
+        onOutcome: async (outcome) => {
+          await onProblem(mailProblem(outcome));
+          if (outcome.kind !== 'refused' || !outcome.fault.isBounce()) return;
+          await onBounced(bounceReason(outcome.fault));
         },
         make: async () => {
           const nowMs = clock.now();

@@ -9,6 +9,7 @@ import { completeClaimIndex } from '../../actors/identity/email-index.ts';
 import { createKeys, type Keys } from '../../actors/identity/keys.ts';
 import { recordLeaksOfPeople } from '../../actors/identity/leaks.ts';
 import { createMembers, type Members } from '../../actors/identity/members.ts';
+import { createOutsideUses } from '../../actors/identity/outside-uses.ts';
 import { createPeople, type People, type PeopleDeps } from '../../actors/identity/people.ts';
 import type { SignInSecrets } from '../../actors/identity/sign-in-secrets.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
@@ -26,7 +27,7 @@ import { addJwksRoute, openAccessTokens } from './auth/access-tokens.ts';
 import { createAuthenticator } from './auth/authenticator.ts';
 import { createLastUsed } from './auth/last-used.ts';
 import { addLeakedKeysRoute, createLeakReports } from './auth/leaked-keys.ts';
-import { inviteMail } from './invite-mail.ts';
+import { invitationMails } from './invite-mail.ts';
 import { openSignIn } from './open-sign-in.ts';
 import { readSessionCookie } from './sign-in/session-cookie.ts';
 
@@ -72,6 +73,7 @@ export async function openIdentity({ base, storage, host, address }: IdentityPar
     sessions,
     recentMs,
     recordUse: lastUsed.record,
+    recordOutside: createOutsideUses({ host, clock, onFault }),
     refusal: () => member.refusal(),
   });
   closers.add('authenticator', () => authenticator.close());
@@ -87,7 +89,7 @@ export async function openIdentity({ base, storage, host, address }: IdentityPar
     tokens,
     authenticator,
     leaks,
-    ...(mail && { inviteMail: inviteMail({ mail, origin, clock, random }) }),
+    ...(mail && { inviteMail: invitationMails({ mail, origin, clock, random }, host) }),
     async addIdentityRoutes(app: FastifyInstance, anonymousLimits: AnonymousLimits) {
       await addSignInRoutes(app);
       await addLeakedKeysRoute(app, { leaks, anonymousLimits, log, metrics });

@@ -89,6 +89,11 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
     explanation: 'The identity behind the credential is disabled',
   },
   GRANT_REMOVED: { code: Code.PermissionDenied, explanation: "The identity's grant was removed" },
+  NETWORK_NOT_ALLOWED: {
+    code: Code.PermissionDenied,
+    explanation:
+      'The key is bound to networks, and the request came from an address outside them. Use the key from there, or create one for the network of this client',
+  },
   HUMAN_OPERATION: {
     code: Code.PermissionDenied,
     explanation: 'Only signed-in people may do this; no credential can',

@@ -41,19 +41,33 @@ interface PartReport {
   /** The operator's name for this part; the kind itself if there is only one of it. */
   readonly name: string;
   readonly health: PartHealth;
+  readonly neededFor?: 'acting';
 }
 
 export interface HealthReport {
+  /** It answers requests, and can act: decide, send, collect. */
   readonly ready: boolean;
+  /** It answers requests. What is missing besides is work of its own. */
+  readonly serving: boolean;
   readonly parts: readonly PartReport[];
 }
 
-export interface Health {
+/** A part to watch. */
+export interface WatchedPart {
+  /** See `PartReport`. */
+  readonly kind: string;
+  /** Needed if there are several of a kind. */
+  readonly name?: string;
   /**
-   * Adds a part to the report; returns its undo. `name` is needed if there are several of a kind.
-   * Throws for a part that is already watched.
+   * What is missing without the part. `acting`: only the service's own work, so that requests are
+   * answered as before. Default: requests too.
    */
-  watch(part: { readonly kind: string; readonly name?: string }, check: HealthCheck): () => void;
+  readonly neededFor?: 'acting';
+}
+
+export interface Health {
+  /** Adds a part to the report; returns its undo. Throws for a part that is already watched. */
+  watch(part: WatchedPart, check: HealthCheck): () => void;
   report(): HealthReport;
   /** Reports not ready with this sentence from now on, during a stop. */
   stopping(reason: string): void;
@@ -66,21 +80,23 @@ const POLL_MS = 2_000;
 export const ready: PartHealth = { state: 'ready' };
 
 export function createHealth({ clock, log }: { clock: Clock; log: Log }): Health {
-  const checks = new Map<string, { readonly kind: string; readonly check: HealthCheck }>();
+  const checks = new Map<string, { readonly part: WatchedPart; readonly check: HealthCheck }>();
   const logged = new Map<string, string>();
   let stop: string | undefined;
   let cancel: CancelWakeUp = () => {};
 
   const report = (): HealthReport => {
-    const parts: PartReport[] = [...checks].map(([name, { kind, check }]) => ({
-      kind,
+    const parts: PartReport[] = [...checks].map(([name, { part, check }]) => ({
+      ...part,
       name,
       health: withoutLoginsIn(ask(check)),
     }));
     // A requested stop needs no more lines in the log.
     if (stop === undefined) for (const part of parts) logChange(part, logged, log);
     else parts.push(stoppingPart(stop));
-    return { ready: parts.every(({ health }) => health.state !== 'notReady'), parts };
+    const missing = parts.filter(({ health }) => health.state === 'notReady');
+    const serving = missing.every(({ neededFor }) => neededFor === 'acting');
+    return { ready: missing.length === 0, serving, parts };
   };
   const poll = (): void => {
     report();
@@ -89,9 +105,10 @@ export function createHealth({ clock, log }: { clock: Clock; log: Log }): Health
   poll();
   return {
     report,
-    watch: ({ kind, name = kind }, check) => {
+    watch: (part, check) => {
+      const { name = part.kind } = part;
       if (checks.has(name)) throw new Error(`Health of ${name} is already watched`);
-      checks.set(name, { kind, check });
+      checks.set(name, { part, check });
       return () => {
         checks.delete(name);
         logged.delete(name);
@@ -113,13 +130,15 @@ interface DisplayedPart {
 
 export interface DisplayedReport {
   readonly ready: boolean;
+  readonly serving: boolean;
   readonly parts: readonly DisplayedPart[];
 }
 
 /** Everything, for the operator. */
-export function operatorReport({ ready, parts }: HealthReport): DisplayedReport {
+export function operatorReport({ ready, serving, parts }: HealthReport): DisplayedReport {
   return {
     ready,
+    serving,
     parts: parts.map(({ name, health }) => ({
       name,
       state: health.state,
@@ -132,7 +151,7 @@ export function operatorReport({ ready, parts }: HealthReport): DisplayedReport 
  * For callers with a credential: each kind of part with its worst state and the summary of that
  * state.
  */
-export function callerReport({ ready, parts }: HealthReport): DisplayedReport {
+export function callerReport({ ready, serving, parts }: HealthReport): DisplayedReport {
   const worst = new Map<string, PartHealth>();
   for (const { kind, health } of parts) {
     const before = worst.get(kind);
@@ -140,6 +159,7 @@ export function callerReport({ ready, parts }: HealthReport): DisplayedReport {
   }
   return {
     ready,
+    serving,
     parts: [...worst].map(([name, health]) => ({
       name,
       state: health.state,
@@ -150,8 +170,8 @@ export function callerReport({ ready, parts }: HealthReport): DisplayedReport {
 
 /** For anyone: each kind of part and its worst state. */
 export function publicReport(report: HealthReport): DisplayedReport {
-  const { ready, parts } = callerReport(report);
-  return { ready, parts: parts.map(({ name, state }) => ({ name, state })) };
+  const { ready, serving, parts } = callerReport(report);
+  return { ready, serving, parts: parts.map(({ name, state }) => ({ name, state })) };
 }
 
 const SEVERITY = { ready: 0, degraded: 1, notReady: 2 } as const;
@@ -160,6 +180,9 @@ const SEVERITY = { ready: 0, degraded: 1, notReady: 2 } as const;
 export function addHealthGauges(metrics: Pick<Metrics, 'gauge'>, health: Pick<Health, 'report'>) {
   metrics.gauge('svc_ready', '1 = the service is ready, as in /readyz', [], (gauge) =>
     gauge.set(health.report().ready ? 1 : 0),
+  );
+  metrics.gauge('svc_serving', '1 = requests are answered, as in /readyz/serving', [], (gauge) =>
+    gauge.set(health.report().serving ? 1 : 0),
   );
   metrics.gauge(
     'svc_part_state',
@@ -221,13 +244,28 @@ export function streamCheck(stream: Pick<Stream, 'health'>): HealthCheck {
   };
 }
 
+/**
+ * The part that keeps this member from acting, if one does, as a sentence that names nothing of its
+ * host. Parts that start are no fault, and the cluster itself decides about the rest.
+ */
+export function actingFault({ parts }: HealthReport): string | undefined {
+  const broken = parts.find(
+    ({ kind, health }) =>
+      health.state === 'notReady' && health.isStart !== true && !NO_FAULT_OF_OWN.has(kind),
+  );
+  return broken?.health.state === 'notReady' ? broken.health.summary : undefined;
+}
+
+/** Parts by which a member does not judge itself: they are about the cluster, or a stop. */
+const NO_FAULT_OF_OWN: ReadonlySet<string> = new Set(['cluster', 'service', 'start', 'stream']);
+
 /** Secrets that members share. While they are behind, a webhook may lack its secret. */
 export function secretsCheck(secrets: { fault(): string | undefined }): HealthCheck {
   return () => {
     const fault = secrets.fault();
     if (fault === undefined) return ready;
     const summary = 'Secrets written by other members do not arrive here';
-    return { state: 'degraded', reason: `${summary}: ${fault}`, summary };
+    return { state: 'notReady', reason: `${summary}: ${fault}`, summary };
   };
 }
 

@@ -1,12 +1,16 @@
 /**
  * This member's state in its cluster, in `/readyz` and in the metrics: whether it may act at all,
- * how far its clock is off, whether other members have fallen silent without signing off, and
- * whether projects are without an owner.
+ * how far its clock is off, whether other members have fallen silent without signing off or stand
+ * down, and whether projects are without an owner.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Membership } from '../../streams/platform/membership/membership.ts';
-import { type MemberView, SHARES } from '../../streams/platform/membership/roster.ts';
+import {
+  type MemberStatus,
+  type MemberView,
+  SHARES,
+} from '../../streams/platform/membership/roster.ts';
 import { faulty, type HealthCheck, ready } from './health.ts';
 import type { RoomBase } from './room-base.ts';
 
@@ -15,7 +19,7 @@ const CLOCK_DEGRADED_MS = 2_000;
 /** Shares without an owner for this long are not just passing from one member to another, ms. */
 const UNOWNED_MS = 15_000;
 
-const STATUSES: readonly MemberView['status'][] = ['joining', 'acting', 'gone', 'unreachable'];
+const STATUSES: readonly MemberStatus[] = ['joining', 'acting', 'unfit', 'gone', 'unreachable'];
 
 /** Watches until the service closes. A single process has no metrics of members. */
 export function watchMembership(
@@ -77,9 +81,14 @@ export function membershipCheck(
       return { state: 'degraded', reason: `${sentence}. ${hint}`, summary: sentence };
     }
     const silent = member.members().filter(({ status }) => status === 'unreachable');
-    if (silent.length === 0) return ready;
-    const reason = `Unreachable: ${silent.map(silence).join('; ')}. Others act in their place`;
-    return { state: 'degraded', reason, summary: 'Other members are unreachable' };
+    if (silent.length > 0) {
+      const reason = `Unreachable: ${silent.map(silence).join('; ')}. Others act in their place`;
+      return { state: 'degraded', reason, summary: 'Other members are unreachable' };
+    }
+    const unfit = member.members().filter(({ status }) => status === 'unfit');
+    if (unfit.length === 0) return ready;
+    const reason = `Standing down: ${unfit.map(fault).join('; ')}. Others act in their place if they can`;
+    return { state: 'degraded', reason, summary: 'A member stands down' };
   };
 }
 
@@ -96,6 +105,10 @@ function clockSentence(aheadMs: number): string {
     `The clock of this machine is ${seconds} s ${side} the clock of NATS: set it, e.g. with NTP. ` +
     'From 10 s on, this member decides nothing'
   );
+}
+
+function fault({ host, pid, standsDown }: MemberView): string {
+  return `the member on ${host} (process ${pid}): ${standsDown}`;
 }
 
 function silence({ host, pid, seenMs }: MemberView): string {

@@ -28,6 +28,7 @@ import { createPrometheusQueries, type PrometheusQueries } from './prometheus-qu
 import {
   DEFAULT_RETRIES,
   isRepeatable,
+  metadataOf,
   type RetrySettings,
   reasonOf,
   retryWaitMs,
@@ -130,13 +131,18 @@ function repeated(ports: {
   const { retries, clock, random } = ports;
   return (next) => async (request) => {
     if (request.stream) return next(request);
+    const isExchange = request.method.name === AutomationService.method.exchangeCiToken.name;
+    let lost: unknown;
     for (let tries = 1; ; tries++) {
       try {
         return await next(request);
       } catch (error) {
+        // The assertion arrived with the request whose response was lost.
+        if (lost !== undefined && metadataOf(error).cause === 'REPLAYED') throw lost;
+        const isRefused = reasonOf(error) !== undefined;
+        if (isExchange && !isRefused) lost = error;
         // The service itself refused it explicitly, so nothing was done.
-        const mayRepeat =
-          isRepeatable(request.method, request.message) || reasonOf(error) !== undefined;
+        const mayRepeat = isRepeatable(request.method, request.message) || isExchange || isRefused;
         const rule = { ...retries, waitsForAbsent: true, random };
         const waitMs = mayRepeat ? retryWaitMs(error, tries, rule) : undefined;
         if (waitMs === undefined || request.signal.aborted) throw error;

@@ -1,9 +1,9 @@
 /**
- * Deduplicator for a webhook receiver: it remembers received deliveries. A signature alone is not
+ * The package's entry `svc/sdk/sqlite`, also part of `svc/sdk`: a deduplicator for a webhook
+ * receiver, which remembers received deliveries. A signature alone is not
  * enough. Delivery is at least once, so a retry has the same delivery id and another attempt id;
  * and a stranger can send a recorded request again within the five minutes of a signature.
  */
-import Database from 'better-sqlite3';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 
 /** Remembers delivery ids for at least `DEDUPLICATION_MS_MIN`. */
@@ -28,9 +28,11 @@ export interface SqliteDeduplicator extends DeliveryDeduplicator {
   close(): void;
 }
 
-/** The part of a better-sqlite3 database that is used. */
+/** The part of a database that is used: of `node:sqlite`, better-sqlite3, or alike. */
 export interface SqliteDatabase {
-  prepare(sql: string): { run(...values: unknown[]): { readonly changes: number } };
+  prepare(sql: string): {
+    run(...values: (string | number)[]): { readonly changes: number | bigint };
+  };
   exec(sql: string): unknown;
 }
 
@@ -69,7 +71,7 @@ export function openSqliteDeduplicator(options: SqliteDeduplicatorOptions): Sqli
     claim(deliveryId) {
       const nowMs = clock.now();
       forget.run(nowMs - rememberMs);
-      return claim.run(deliveryId, nowMs).changes === 1;
+      return Number(claim.run(deliveryId, nowMs).changes) === 1;
     },
     release: (deliveryId) => void release.run(deliveryId),
     close,
@@ -102,15 +104,24 @@ interface Opened {
   readonly close: () => void;
 }
 
+type SqliteOfNode = Pick<typeof import('node:sqlite'), 'DatabaseSync'>;
+
 /** The receiver closes its own database. */
 function given(database: SqliteDatabase): Opened {
   return { database, close: () => {} };
 }
 
+/** With SQLite of Node, loaded only here, so that bundles for other places leave it out. */
 function openFile(path: string): Opened {
-  const database = new Database(path, { timeout: BUSY_MS });
-  database.pragma('journal_mode = WAL');
+  const sqlite = process.getBuiltinModule('node:sqlite') as SqliteOfNode | undefined;
+  if (!sqlite) {
+    throw new TypeError(
+      'This Node has no node:sqlite: use Node 22.13 or newer, or pass a database of better-sqlite3',
+    );
+  }
+  const database = new sqlite.DatabaseSync(path, { timeout: BUSY_MS });
+  database.exec('PRAGMA journal_mode = WAL');
   // A claim lost in a power cut would let a delivery through twice.
-  database.pragma('synchronous = FULL');
+  database.exec('PRAGMA synchronous = FULL');
   return { database, close: () => void database.close() };
 }

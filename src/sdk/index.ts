@@ -1,6 +1,6 @@
 /**
  * The package's entry `svc/sdk`: the imports of a program that uses the service, and nothing that
- * runs the service. docs/sdk.md explains each.
+ * runs the service. It loads no native code. docs/sdk.md explains each.
  */
 export { type JsonValue, toJson } from '@bufbuild/protobuf';
 export { Code, ConnectError } from '@connectrpc/connect';
@@ -36,12 +36,12 @@ export {
 } from './prometheus-queries.ts';
 export { metadataOf, type RetrySettings, reasonOf } from './retry.ts';
 export {
-  readWebhookBody,
   type VerifiedWebhook,
-  verifyWebhook,
   WEBHOOK_BODY_BYTES_MAX,
   WEBHOOK_WINDOW_SECONDS,
+  type WebhookBodyStream,
   type WebhookHeaders,
   type WebhookRefusalReason,
   WebhookRefused,
-} from './verify-webhook.ts';
+} from './signed-webhook.ts';
+export { readWebhookBody, verifyWebhook } from './verify-webhook.ts';

@@ -26,7 +26,8 @@ import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { eventsStream } from '../../streams/platform/commit/events.ts';
-import { CLOCK_REFUSED_MS } from '../../streams/platform/membership/roster.ts';
+import { Fitness } from '../../streams/platform/membership/fitness.ts';
+import { CLOCK_REFUSED_MS, SHARES } from '../../streams/platform/membership/roster.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
 import { openAdminServer } from '../admin/admin-server.ts';
@@ -59,6 +60,7 @@ import { createDiskSpace } from '../platform/disk-space.ts';
 import { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import { openProjectBounds, type ProjectBounds } from '../platform/gate/project-gate.ts';
 import {
+  actingFault,
   addHealthGauges,
   createHealth,
   diskCheck,
@@ -117,6 +119,8 @@ export interface ServiceOptions {
 
 /** Interval of the check whether a new member has caught up, ms. */
 const CAUGHT_UP_MS = 100;
+/** Interval between checks of whether this member stands down, ms. */
+const FITNESS_MS = 250;
 /** Interval of the check that the projection still runs, ms. */
 const FAULT_CHECK_MS = 1_000;
 
@@ -296,8 +300,16 @@ function membershipPart(parts: {
   readonly datacenters: Datacenters;
 }): Part {
   const { host, origin, evaluator, datacenters } = parts;
-  const { clock } = parts.base;
+  const { clock, health } = parts.base;
   const { member, store, history, keyId } = parts.storage;
+  const fitness = new Fitness(clock, () => actingFault(health.report()));
+  const standing = () => {
+    const barred = unfitShares({ member, store, version: programVersion });
+    const standsDown = fitness.standsDown();
+    return standsDown === undefined
+      ? { unfit: barred, barred }
+      : { unfit: SHARES, barred, standsDown };
+  };
   return {
     name: 'membership',
     async run(signal) {
@@ -307,12 +319,17 @@ function membershipPart(parts: {
         decided: evaluator.throughSequence(),
         floor: sampleFloor({ history, pipeline: evaluator }),
         heard: datacenters.ages(),
-        unfit: unfitShares({ member, store, version: programVersion }),
+        ...standing(),
         keyId: keyId(),
       }));
       while (!evaluator.isCaughtUp() && !signal.aborted) await pause(clock, CAUGHT_UP_MS, signal);
       if (!signal.aborted) member.begin();
-      await pause(clock, Number.POSITIVE_INFINITY, signal);
+      for (let before = fitness.standsDown(); !signal.aborted; ) {
+        await pause(clock, FITNESS_MS, signal);
+        const now = fitness.standsDown();
+        if (now !== before) member.announce();
+        before = now;
+      }
     },
   };
 }
@@ -408,7 +425,8 @@ async function startHost(
   health.watch({ kind: 'stream' }, streamCheck(stream));
   health.watch({ kind: 'commits' }, hostCheck(host, clock));
   closers.add('host', () => host.stop());
-  if (secrets.isShared) health.watch({ kind: 'secrets' }, secretsCheck(secrets));
+  if (secrets.isShared)
+    health.watch({ kind: 'secrets', neededFor: 'acting' }, secretsCheck(secrets));
   await host.start();
   // A commit is acted on only once the values that it names are here.
   await secrets.caughtUp();

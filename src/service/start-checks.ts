@@ -10,6 +10,7 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { assertSealedUnder } from '../../sqlite/platform/secrets/secret-file.ts';
 import type { Random } from '../../streams/platform/random.ts';
+import { readProxyPassword } from '../delivery/notify/http/egress-proxy.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
 import { type Health, type PartHealth, ready } from '../platform/health.ts';
 import { listenOn, loadTls } from '../platform/http/server.ts';
@@ -29,13 +30,14 @@ export const SECRETS_FILE = 'secrets.db';
  * what to do.
  */
 export async function assertStartable(settings: Settings, random: Random): Promise<void> {
-  const { tlsCertFile, tlsKeyFile, oidcClientSecretFile } = settings;
+  const { tlsCertFile, tlsKeyFile, oidcClientSecretFile, webhookProxyPasswordFile } = settings;
   if (tlsCertFile !== null && tlsKeyFile !== null) {
     loadTls({ certFile: tlsCertFile, keyFile: tlsKeyFile });
   }
   if (oidcClientSecretFile !== null) {
     readSecretFile('SVC_OIDC_CLIENT_SECRET_FILE', oidcClientSecretFile);
   }
+  if (webhookProxyPasswordFile !== null) readProxyPassword(webhookProxyPasswordFile);
   smtpUrlOf(settings);
   assertKeyOpens(settings, random);
   await assertAddressesFree(settings);
@@ -89,6 +91,10 @@ const FILES = {
   natsKeyFile: { what: 'nats_key', name: 'SVC_NATS_KEY_FILE' },
   oidcClientSecretFile: { what: 'oidc_client_secret', name: 'SVC_OIDC_CLIENT_SECRET_FILE' },
   smtpPasswordFile: { what: 'smtp_password', name: 'SVC_SMTP_PASSWORD_FILE' },
+  webhookProxyPasswordFile: {
+    what: 'webhook_proxy_password',
+    name: 'SVC_WEBHOOK_PROXY_PASSWORD_FILE',
+  },
 } as const;
 
 type SecretFile = keyof typeof FILES;

@@ -17,7 +17,10 @@ export function superviseParts(base: RoomBase, parts: readonly Part[]): { start(
   const running = { health: () => supervision?.health() ?? [] };
   for (const { name } of parts) {
     failures.inc({ part: name }, 0);
-    health.watch({ kind: name }, partCheck(running, { name, essential: true }));
+    health.watch(
+      { kind: name, neededFor: 'acting' },
+      partCheck(running, { name, essential: true }),
+    );
   }
   return {
     start() {

@@ -130,10 +130,11 @@ t.test(
     for (const isReading of [true, false]) {
       const world = await startRpcWorld(t);
       const made = await world.accountKey('demo', READ);
-      const principal = await world.authenticator.authenticate(`Bearer ${made.key}`);
+      const { authenticator } = world;
+      const principal = await authenticator.authenticate(`Bearer ${made.key}`, '127.0.0.1');
       let cutOffs = 0;
       const contextValues = createContextValues()
-        .set(callerKey, { principal, authenticator: world.authenticator })
+        .set(callerKey, { principal, authenticator })
         .set(cutOffKey, () => void cutOffs++);
       const method = AlertService.method.watchIncidents;
       const context = createHandlerContext({

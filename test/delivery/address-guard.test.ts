@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
 import t from 'tap';
-import { AddressGuard, isPublicAddress } from '../../src/delivery/notify/http/address-guard.ts';
+import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
+import { isPublicAddress } from '../../src/delivery/notify/http/public-address.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { tries } from '../support/tries.ts';
 

@@ -52,7 +52,8 @@ t.test(
     const noAddress = {
       kind: 'failed',
       unknown: false,
-      error: 'The host name has no public address. Fix the URL or the DNS records of the name',
+      error:
+        'The host name has no address that may be called. Fix the URL or the DNS records of the name',
     };
     const silent = {
       kind: 'failed',

@@ -101,7 +101,7 @@ function openSender(t: Test, addresses: () => readonly string[] = () => ['127.0.
     ca,
     noAddressMs: 0,
     guard: new AddressGuard({ hosts: ['127.0.0.1'], http: false }),
-    onNoAddress: (sentence) => void logged.push(sentence),
+    onNotCalled: (sentence) => void logged.push(sentence),
   });
   t.teardown(() => exchange.close());
   const sender = createWebhookSender({ exchange });
@@ -219,7 +219,8 @@ t.test('HOOK-17: a name with changing addresses is judged by the dialled address
   const url = (at: { port(): number }) => `https://hooks.lab:${at.port()}/204`;
   t.match(await send(url({ port })), { kind: 'accepted' }, 'public at the first look-up');
   t.equal(lookUps(), 1, 'one look-up, whose answer is dialled');
-  const error = 'The host name has no public address. Fix the URL or the DNS records of the name';
+  const error =
+    'The host name has no address that may be called. Fix the URL or the DNS records of the name';
   t.match(await send(url(inside)), { kind: 'failed', unknown: false, error });
   answers = [['127.0.0.1', '127.0.0.2']];
   t.match(await send(url(inside)), { kind: 'failed', error }, 'one private address among others');

@@ -162,7 +162,8 @@ t.test('HOOK-17: a name with one private address among public ones is not called
     called = true;
   });
   const outcome = await sender.attempt(request(`https://hooks.example:${port(server)}/`));
-  const error = 'The host name has no public address. Fix the URL or the DNS records of the name';
+  const error =
+    'The host name has no address that may be called. Fix the URL or the DNS records of the name';
   t.same(outcome, { kind: 'failed', unknown: false, error }, 'nobody learns the address');
   t.match(logged, [/hooks\.example resolves to 127\.0\.0\.1/], 'the log does');
   t.equal(called, false);
@@ -182,7 +183,7 @@ t.test('HOOK-17: a public name whose socket connects elsewhere gets no request b
   const resolve: Resolve = (_host, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
   const sender = openSender({ guard, clock: systemClock, resolve, noAddressMs: 0 });
   const outcome = await sender.attempt(request(`http://hooks.example:${port(server)}/`));
-  t.match(outcome, { kind: 'failed', error: /no public address. Fix the URL/ });
+  t.match(outcome, { kind: 'failed', error: /no address that may be called. Fix the URL/ });
   t.equal(bytes, 0);
   await sender.close();
 });
@@ -292,9 +293,9 @@ function lenientSender() {
   return openSender({ guard, clock: systemClock });
 }
 
-function strictSender(resolve: Resolve, onNoAddress: (sentence: string) => void = () => {}) {
+function strictSender(resolve: Resolve, onNotCalled: (sentence: string) => void = () => {}) {
   const guard = new AddressGuard({ hosts: [], http: false });
-  return openSender({ guard, clock: systemClock, resolve, onNoAddress, noAddressMs: 0 });
+  return openSender({ guard, clock: systemClock, resolve, onNotCalled, noAddressMs: 0 });
 }
 
 function request(url: string, deadlineMs = 5_000): Parameters<Channel<UrlTarget>['attempt']>[0] {

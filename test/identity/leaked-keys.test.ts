@@ -62,6 +62,7 @@ t.test(
           authorization,
           cookie,
           origin: 'http://127.0.0.1:8080',
+          address: '127.0.0.1',
         });
       } catch (error) {
         return (error as { reason?: string }).reason;

@@ -173,9 +173,14 @@ t.test(
     t.teardown(() => authenticator.close());
     const refused = { reason: 'NOT_READY', message: cut };
     t.throws(() => authenticator.authenticateKey('Bearer sk_1'), refused);
-    await t.rejects(authenticator.authenticate('Bearer sk_1'), refused);
+    await t.rejects(authenticator.authenticate('Bearer sk_1', '127.0.0.1'), refused);
     await t.rejects(
-      authenticator.identify({ authorization: 'Bearer sk_1', cookie: undefined, origin: '' }),
+      authenticator.identify({
+        authorization: 'Bearer sk_1',
+        cookie: undefined,
+        origin: '',
+        address: '127.0.0.1',
+      }),
       refused,
     );
   },

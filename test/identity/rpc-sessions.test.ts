@@ -32,6 +32,7 @@ t.test('a person lists their sessions and ends one; its open answers end with it
     authorization: undefined,
     cookie: `svc_session=${phone.secret}`,
     origin: ORIGIN,
+    address: '127.0.0.1',
   });
   const lost: string[] = [];
   t.teardown(authenticator.watch(principal, ({ reason }) => void lost.push(reason)));

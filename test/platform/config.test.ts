@@ -92,6 +92,21 @@ t.test('a valid value is parsed alike from each source', async (t) => {
       { SVC_WEBHOOK_ALLOW: 'Hooks.LAN,10.0.0.0/8,::1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
       { webhookAllow: ['hooks.lan', '10.0.0.0/8', '::1'], webhookAllowHttp: true },
     ],
+    [
+      [],
+      { SVC_WEBHOOK_DENY: 'Evil.example,8.8.8.0/24', SVC_WEBHOOK_NAT64: 'fd00:64::/96' },
+      { webhookDeny: ['evil.example', '8.8.8.0/24'], webhookNat64: ['fd00:64::/96'] },
+    ],
+    [[], {}, { webhookNat64: 'auto', webhookProxy: null }],
+    [[], { SVC_WEBHOOK_NAT64: 'off' }, { webhookNat64: [] }],
+    [
+      [],
+      {
+        SVC_WEBHOOK_PROXY: 'https://svc@proxy.lan:3128',
+        SVC_WEBHOOK_PROXY_PASSWORD_FILE: '/run/p',
+      },
+      { webhookProxy: 'https://svc@proxy.lan:3128', webhookProxyPasswordFile: '/run/p' },
+    ],
   ];
   for (const [flags, environment, expected] of cases) {
     t.match(
@@ -133,6 +148,23 @@ t.test('an invalid value, name or combination is rejected with a valid alternati
     [[], { SVC_WEBHOOK_ALLOW: '2130706433' }, /none of these/],
     [[], { SVC_WEBHOOK_ALLOW: 'a,,b' }, /empty item/],
     [[], { SVC_WEBHOOK_ALLOW_HTTP: 'on' }, /needs SVC_WEBHOOK_ALLOW/],
+    [[], { SVC_WEBHOOK_DENY: '10.0.0.0/99' }, /which is none of these/],
+    [[], { SVC_WEBHOOK_NAT64: '2001:db8::/95' }, /which is none of these/],
+    [[], { SVC_WEBHOOK_NAT64: '10.0.0.0/32' }, /which is none of these/],
+    [[], { SVC_WEBHOOK_PROXY: 'socks5://proxy:1080' }, /^SVC_WEBHOOK_PROXY must be http:/],
+    [[], { SVC_WEBHOOK_PROXY: 'http://proxy:3128/path' }, /more than a host/],
+    [[], { SVC_WEBHOOK_PROXY: 'http://u:p%zz@proxy:3128' }, /not percent-encoded/],
+    [[], { SVC_WEBHOOK_PROXY_PASSWORD_FILE: '/p' }, /needs SVC_WEBHOOK_PROXY: the proxy/],
+    [
+      [],
+      { SVC_WEBHOOK_PROXY: 'http://proxy:1', SVC_WEBHOOK_PROXY_PASSWORD_FILE: '/p' },
+      /needs a user in SVC_WEBHOOK_PROXY/,
+    ],
+    [
+      [],
+      { SVC_WEBHOOK_PROXY: 'http://u:hush@proxy:1', SVC_WEBHOOK_PROXY_PASSWORD_FILE: '/p' },
+      /are the same thing: set only one/,
+    ],
     [[], { SVC_COLLECT: 'none,host' }, /none beside a source/],
     [[], { SVC_OIDC_ISSUER: 'https://id.example' }, /needs SVC_OIDC_CLIENT_ID/],
     [[], { SVC_OIDC_CLIENT_ID: 'svc' }, /needs SVC_OIDC_ISSUER/],
@@ -297,7 +329,7 @@ function fakeService(): Started {
     demoFile: "/tmp/it's/demo.json",
     signInUrl: 'http://127.0.0.1:8080/auth/link#svc_link_1',
     fault,
-    readiness: () => ({ ready: true, parts: [] }),
+    readiness: () => ({ ready: true, serving: true, parts: [] }),
     reload: () => void calls.push('reload'),
     stop: async () => void calls.push('stop'),
   };

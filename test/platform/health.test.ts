@@ -6,10 +6,12 @@ import { tmpdir } from 'node:os';
 import { test } from 'tap';
 import { createDiskSpace } from '../../src/platform/disk-space.ts';
 import {
+  actingFault,
   addHealthGauges,
   callerReport,
   createHealth,
   diskCheck,
+  faulty,
   historyCheck,
   hostCheck,
   operatorReport,
@@ -17,6 +19,7 @@ import {
   partCheck,
   publicReport,
   ready,
+  starting,
   streamCheck,
 } from '../../src/platform/health.ts';
 import { createLog, silentLog } from '../../src/platform/log.ts';
@@ -42,7 +45,34 @@ test('a check that throws is not ready; changes are logged without a request', a
   t.match(logged.join(''), /database is ready again/);
   t.throws(() => health.watch({ kind: 'database' }, () => ready), /already watched/);
   forget();
-  t.same(health.report(), { ready: true, parts: [] });
+  t.same(health.report(), { ready: true, serving: true, parts: [] });
+});
+
+test('a part of the own work leaves requests answered, and is the reason to stand down', (t) => {
+  const health = createHealth({ clock: new VirtualClock(0), log: silentLog });
+  t.teardown(() => health.close());
+  const states: Record<string, PartHealth> = {};
+  const check = (kind: string) => () => states[kind] ?? ready;
+  health.watch({ kind: 'secrets', neededFor: 'acting' }, check('secrets'));
+  health.watch({ kind: 'disk' }, check('disk'));
+  health.watch({ kind: 'cluster' }, check('cluster'));
+  t.match(health.report(), { ready: true, serving: true });
+  states.secrets = faulty('degraded', 'Secrets are late');
+  t.match(health.report(), { ready: true, serving: true });
+  t.equal(actingFault(health.report()), undefined, 'a degraded part works');
+  states.secrets = starting('Secrets are being read');
+  t.match(health.report(), { ready: false, serving: true });
+  t.equal(actingFault(health.report()), undefined, 'a start is no fault');
+  states.secrets = faulty('notReady', 'Secrets do not arrive');
+  t.match(health.report(), { ready: false, serving: true });
+  t.equal(actingFault(health.report()), 'Secrets do not arrive');
+  states.secrets = ready;
+  states.cluster = faulty('notReady', 'Cut off');
+  t.match(health.report(), { ready: false, serving: false });
+  t.equal(actingFault(health.report()), undefined, 'others decide about a member that is cut off');
+  states.disk = { state: 'notReady', reason: '/srv has 3 MiB free', summary: 'The disk is full' };
+  t.equal(actingFault(health.report()), 'The disk is full', 'no path of this host');
+  t.end();
 });
 
 test('a starting part is logged as information, a failed one as an error', async (t) => {
@@ -162,6 +192,7 @@ test('a report hides names and reasons from callers, and all but states from str
   const report = health.report();
   t.same(publicReport(report), {
     ready: false,
+    serving: false,
     parts: [
       { name: 'stream', state: 'ready' },
       { name: 'collector', state: 'degraded' },

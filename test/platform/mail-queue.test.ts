@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import { inviteMail } from '../../src/identity/invite-mail.ts';
 import { createLog } from '../../src/platform/log.ts';
-import { type MailJob, MailQueue } from '../../src/platform/mail/mail-queue.ts';
+import { type MailJob, type MailOutcome, MailQueue } from '../../src/platform/mail/mail-queue.ts';
 import { type Mail, type Mailer, MailFault } from '../../src/platform/mail/mailer.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
@@ -40,7 +40,7 @@ const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 const job: MailJob = { kind: 'sign-in', make: async () => mail };
 const temporary = () => new MailFault('not now', { isPermanent: false, status: 451 });
 
-t.test('a temporarily rejected mail is retried twice, with the same id', async (t) => {
+t.test('a mail that is rejected twice for now is retried, with the same id', async (t) => {
   const sent: (string | undefined)[] = [];
   let refusals = 2;
   const { clock, queue, outcomes } = queueOver(t, async ({ messageId }) => {
@@ -62,7 +62,7 @@ t.test('a temporarily rejected mail is retried twice, with the same id', async (
 
 t.test('a finally rejected mail is dropped, counted, and logged without its text', async (t) => {
   for (const [error, tries] of [
-    [temporary, 3],
+    [temporary, 7],
     [() => new MailFault('never', { isPermanent: true, status: 550 }), 1],
   ] as const) {
     let count = 0;
@@ -71,9 +71,9 @@ t.test('a finally rejected mail is dropped, counted, and logged without its text
       throw error();
     });
     queue.add({ ...job, make: async () => ({ ...mail, text: 'planted link' }) });
-    for (let i = 0; i < 3; i++) {
+    for (let i = 0; i < 7; i++) {
       await settle();
-      await clock.advance(100_000);
+      await clock.advance(3 * 3_600_000);
     }
     await queue.settled();
     t.equal(count, tries);
@@ -97,7 +97,7 @@ t.test('the queue is bounded, sends two at a time, and drops the rest on stop', 
   await settle();
   t.equal(held.length, 2);
   t.same(await outcomes(), { dropped: '3' });
-  queue.close();
+  await queue.close();
   t.equal(queue.add(job), false);
   for (const release of held) release();
   await queue.settled();
@@ -156,25 +156,104 @@ t.test('a retry that throws is counted and logged like a first attempt', async (
 });
 
 t.test('a permanent rejection is reported once; a failed report is logged', async (t) => {
-  const reported: MailFault[] = [];
+  const reported: MailOutcome[] = [];
   const never = new MailFault('never', { isPermanent: true, status: 550, step: 'recipient' });
   let refuse: () => MailFault = temporary;
   const { clock, queue, outcomes, lines } = queueOver(t, async () => {
     throw refuse();
   });
-  const onRefused = async (fault: MailFault): Promise<void> => {
-    reported.push(fault);
+  const onOutcome = async (outcome: MailOutcome): Promise<void> => {
+    reported.push(outcome);
     throw new Error('The stream is away');
   };
-  queue.add({ ...job, onRefused });
+  queue.add({ ...job, onOutcome });
   await settle();
   t.same(reported, [], 'not reported while a retry may succeed');
   refuse = () => never;
   await clock.advance(5_000);
   await queue.settled();
-  t.same(reported, [never]);
+  t.same(reported, [{ kind: 'refused', fault: never }]);
   t.same(await outcomes(), { failed: '1' });
-  t.ok(lines.some((line) => line.includes('A rejected mail could not be recorded')));
+  t.ok(lines.some((line) => line.includes('The outcome of a mail could not be recorded')));
+});
+
+const HOUR_MS = 3_600_000;
+/** A server that accepts a mail only after this much time, as postgrey does after 300 s. */
+function greylist(clock: { now(): number }, ms: number) {
+  return async () => {
+    if (clock.now() < ms) throw temporary();
+  };
+}
+
+t.test('a greylist is waited out for four hours, and its end is reported', async (t) => {
+  for (const [waitMs, sentMs] of [
+    [300_000, 360_000],
+    [15 * 60_000, 20 * 60_000],
+    [50 * 60_000, HOUR_MS],
+    [3 * HOUR_MS, 4 * HOUR_MS],
+    [5 * HOUR_MS, undefined],
+  ] as const) {
+    const over: { send: Mailer['send'] } = { send: async () => {} };
+    const { clock, queue, outcomes } = queueOver(t, (one) => over.send(one));
+    over.send = greylist(clock, waitMs);
+    const reported: [number, string][] = [];
+    queue.add({
+      ...job,
+      kind: 'invitation',
+      onOutcome: async ({ kind }) => void reported.push([clock.now(), kind]),
+    });
+    await settle();
+    for (const ms of [5, 90, 265, 840, 2_400, 10_800]) {
+      await clock.advance(ms * 1_000);
+      await settle();
+    }
+    const end = sentMs === undefined ? [4 * HOUR_MS, 'given-up'] : [sentMs, 'accepted'];
+    t.same(reported, [[95_000, 'deferred'], end]);
+    t.same(await outcomes(), sentMs === undefined ? { failed: '1' } : { sent: '1' });
+  }
+});
+
+t.test('a mail is not retried after the end of its link', async (t) => {
+  const { clock, queue } = queueOver(t, async () => {
+    throw temporary();
+  });
+  const reported: string[] = [];
+  queue.add({
+    ...job,
+    worksUntilMs: () => 15 * 60_000,
+    onOutcome: async ({ kind }) => void reported.push(kind),
+  });
+  await settle();
+  for (const ms of [5, 90, 265]) {
+    await clock.advance(ms * 1_000);
+    await settle();
+  }
+  t.same(reported, ['deferred', 'given-up'], 'after the try at 6 minutes');
+  await queue.settled();
+});
+
+t.test('mails of a server that is away for hours leave room for others', async (t) => {
+  const { clock, queue } = queueOver(t, async () => {
+    throw temporary();
+  });
+  const ended: string[] = [];
+  const onOutcome: MailJob['onOutcome'] = async ({ kind }) => void ended.push(kind);
+  const fill = async (kind: MailJob['kind'], count: number) => {
+    for (let n = 0; n < count; n++) queue.add({ ...job, kind, onOutcome });
+    for (const ms of [0, 5_000, 90_000]) {
+      await clock.advance(ms);
+      for (let n = 0; n < count; n++) await settle();
+    }
+  };
+  for (let n = 0; n < 4; n++) await fill('invitation', 90);
+  t.equal(ended.filter((kind) => kind === 'deferred').length, 300);
+  t.equal(ended.filter((kind) => kind === 'given-up').length, 60, 'beyond the share of a kind');
+  t.equal(queue.room({ kind: 'invitation' }), 100);
+  t.equal(queue.room({ kind: 'sign-in' }), 200);
+  ended.length = 0;
+  await queue.close();
+  t.same(new Set(ended), new Set(['dropped']));
+  t.equal(ended.length, 300, 'each requester is told at the stop');
 });
 
 t.test('only a rejected recipient counts as bounced', async (t) => {
@@ -206,11 +285,19 @@ t.test('invitations are limited per address and per project', async (t) => {
   const sent: string[] = [];
   const { clock, queue, outcomes } = queueOver(t, async ({ to }) => void sent.push(to));
   const random = { bytes: (count: number) => new Uint8Array(count) };
-  const send = inviteMail({ mail: queue, origin: () => 'https://svc.example.com', clock, random });
+  const send = inviteMail({
+    mail: queue,
+    origin: () => 'https://svc.example.com',
+    clock,
+    random,
+    isOpen: () => true,
+    record: async () => {},
+  });
   const invite = (email: string, project = 'web') =>
     send({
       email,
       project,
+      invitation: email,
       token: 'svc_inv_1_x',
       expiresMs: 1_000,
       projectDisplayName: 'Web',

@@ -3,9 +3,9 @@
  * must not reveal or cause. Then the mailer and its queue alone.
  */
 import t, { type Test } from 'tap';
+import { parseEmailAddress } from '../../actors/platform/email-address.ts';
 import {
   invitationLetter,
-  parseAddress,
   signInLetter,
   verificationLetter,
 } from '../../src/platform/mail/letters.ts';
@@ -130,9 +130,8 @@ t.test('an address cannot inject a header, a list or a command', async (t) => {
     `ada@${'e'.repeat(250)}.com`,
     '\u212Aate@example.com',
   ]) {
-    t.equal(parseAddress(text), undefined, JSON.stringify(text));
+    t.equal(parseEmailAddress(text), undefined, JSON.stringify(text));
   }
-  t.equal(parseAddress(' Kate+x@Example.com '), 'kate+x@example.com');
   // Each counts against the five requests per address.
   const browser = new Browser(world);
   for (const email of ['ada@example.com\r\nBcc: e@x.y', 'ada@example.com,e@x.y', 'Ada <e@x.y>']) {

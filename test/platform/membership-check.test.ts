@@ -18,7 +18,7 @@ function view(status: MemberView['status'], host: string, pid: number): MemberVi
   const facts = { node: `node-${pid}`, host, pid, startedMs: 0, address: null, version: '1' };
   const progress = { applied: 0, decided: 0, floor: 0, heard: {}, unfit: [] };
   const record = { life: 1, turn: 1, clockMs: 0, clockAheadMs: 0, knows: 0, seenMs: SEEN_MS };
-  const state = status === 'unreachable' ? 'acting' : status;
+  const state = status === 'unreachable' || status === 'unfit' ? 'acting' : status;
   return { ...facts, ...progress, ...record, state, status, shares: [] };
 }
 
@@ -65,6 +65,7 @@ test('DUR-26: only operators see the host of a silent member and since when', (t
   health.watch({ kind: 'cluster' }, membershipCheck(member({ members }), new VirtualClock(0)));
   t.same(operatorReport(health.report()), {
     ready: true,
+    serving: true,
     parts: [
       {
         name: 'cluster',
@@ -78,6 +79,12 @@ test('DUR-26: only operators see the host of a silent member and since when', (t
   t.notMatch(JSON.stringify(callerReport(health.report())), /vm-|2026/);
   t.match(check({ members: () => [view('gone', 'b', 2), view('joining', 'c', 3)] }), {
     state: 'ready',
+  });
+  const unfit = { ...view('unfit', 'vm-e', 5), standsDown: 'The data disk is full' };
+  t.match(check({ members: () => [unfit] }), {
+    state: 'degraded',
+    reason: /^Standing down: the member on vm-e \(process 5\): The data disk is full\. Others act/,
+    summary: 'A member stands down',
   });
   t.end();
 });

@@ -5,6 +5,7 @@
  */
 import { test } from 'tap';
 import { type Clock, VirtualClock } from '../../streams/platform/clock.ts';
+import { FIT_AGAIN_MS, Fitness, STAND_DOWN_MS } from '../../streams/platform/membership/fitness.ts';
 import { joinCluster } from '../../streams/platform/membership/member.ts';
 import type { Membership } from '../../streams/platform/membership/membership.ts';
 import {
@@ -140,6 +141,10 @@ interface Started {
   member: Membership | undefined;
   /** Position in EVENTS that the member reports as applied. */
   applied: number;
+  /** What keeps it from acting, as its parts report it. */
+  fault: string | undefined;
+  /** Shares that it must never get. */
+  barred: readonly Share[];
   /** Time since it heard of each data center, as it reports, ms. */
   heard: Readonly<Record<string, number>>;
 }
@@ -164,7 +169,16 @@ function start(
   const { stream, wire } = connect(log, world, clock);
   wire.shows = more.shows;
   const node = `node-${String(++members).padStart(4, '0')}`;
-  const started: Started = { clock, wire, member: undefined, applied: 0, heard: {} };
+  const started: Started = {
+    clock,
+    wire,
+    member: undefined,
+    applied: 0,
+    fault: undefined,
+    barred: [],
+    heard: {},
+  };
+  const fitness = new Fitness(clock, () => started.fault);
   const joining = joinCluster({
     stream,
     clock,
@@ -177,8 +191,13 @@ function start(
       ...(more.lock !== undefined && { lock: more.lock }),
     },
   }).then((member) => {
-    const rest = { address: null, decided: 0, floor: 1, unfit: [] };
-    member.report(() => ({ applied: started.applied, heard: started.heard, ...rest }));
+    const rest = { address: null, decided: 0, floor: 1 };
+    member.report(() => {
+      const { applied, heard, barred } = started;
+      const standsDown = fitness.standsDown();
+      const unfit = standsDown === undefined ? barred : SHARES;
+      return { ...rest, applied, heard, barred, unfit, ...(standsDown && { standsDown }) };
+    });
     if (more.state !== 'joining') member.begin();
     started.member = member;
   });
@@ -529,12 +548,69 @@ test('an owner whose clock is set wrong hands its shares to the others', async (
   t.ok(owned(first).length > 0, 'and gets its shares back');
 });
 
+test('DUR-29: a member with a lasting fault gives its shares to the others', async (t) => {
+  const { clock, log } = world();
+  const three = [start(log, clock), start(log, clock), start(log, clock)];
+  await pass(clock, 8_000);
+  const [sick, ...others] = three as [Started, Started, Started];
+  const before = owned(sick);
+  sick.fault = 'The data disk is full';
+  await pass(clock, STAND_DOWN_MS - 1_500);
+  t.same(owned(sick), before, 'a short fault moves nothing');
+  await pass(clock, 4_000);
+  t.same(owned(sick), []);
+  t.same(shared(others), { single: SHARES.length, several: [] });
+  const seen = others[0]?.member?.members().find(({ node }) => node === sick.member?.node);
+  t.match(seen, { status: 'unfit', standsDown: 'The data disk is full', shares: [] });
+  t.equal(sick.member?.refusal(), undefined, 'it still vouches for credentials');
+
+  sick.fault = undefined;
+  await pass(clock, FIT_AGAIN_MS - 2_000);
+  t.same(owned(sick), [], 'it is not trusted at once');
+  await pass(clock, 8_000);
+  t.same(owned(sick), before, 'and gets its shares back');
+});
+
+test('DUR-29: where nobody is fit, the holders stay, and a lost share is taken', async (t) => {
+  const { clock, log } = world();
+  const three = [start(log, clock), start(log, clock), start(log, clock)];
+  await pass(clock, 8_000);
+  const before = three.map(owned);
+  for (const each of three) each.fault = 'Commits cannot be applied';
+  await pass(clock, 12_000);
+  t.same(three.map(owned), before);
+  const [dead, ...others] = three as [Started, Started, Started];
+  dead.clock.isSuspended = true;
+  await pass(clock, 8_000);
+  t.same(shared(others), { single: SHARES.length, several: [] });
+  const [well, sick] = others as [Started, Started];
+  well.fault = undefined;
+  await pass(clock, FIT_AGAIN_MS + 4_000);
+  t.equal(owned(well).length, SHARES.length, 'the first that is well again takes everything');
+  t.same(owned(sick), []);
+});
+
+test('DUR-29: a share of a newer program goes to no member that is too old for it', async (t) => {
+  const { clock, log } = world();
+  const [first, second] = [start(log, clock), start(log, clock)];
+  first.barred = [3];
+  await pass(clock, 8_000);
+  t.ok(owned(second).includes(3));
+  second.fault = 'The data disk is full';
+  await pass(clock, 10_000);
+  t.same(owned(second), [3], 'the one that stands down keeps it');
+  t.equal(owned(first).length, SHARES.length - 1);
+});
+
 /** Injects a random fault into one member. */
-function disturb({ clock, wire }: Started, random: Random): void {
+function disturb(started: Started, random: Random): void {
+  const { clock, wire } = started;
   const what = fraction(random);
   if (clock.isSuspended) clock.resume();
   else if (wire.isCut) wire.isCut = false;
-  else if (what < 0.45) clock.isSuspended = true;
+  else if (started.fault !== undefined) started.fault = undefined;
+  else if (what < 0.3) started.fault = 'The data disk is full';
+  else if (what < 0.6) clock.isSuspended = true;
   else if (what < 0.9) wire.isCut = true;
   else wire.delayMs = () => Math.floor(fraction(random) ** 4 * 3_000);
 }
@@ -561,11 +637,13 @@ for (const seed of [1, 2, 3, 4]) {
     }
     t.same([...twice], []);
     t.ok(covered > moments / 5, `every share has its owner at ${covered} of ${moments} moments`);
-    for (const { clock: own, wire } of all) {
+    for (const each of all) {
+      const { clock: own, wire } = each;
+      each.fault = undefined;
       Object.assign(wire, { isCut: false, delayMs: () => 5 });
       own.resume();
     }
-    await pass(clock, 20_000);
+    await pass(clock, FIT_AGAIN_MS + 20_000);
     t.same(
       shared(all),
       { single: SHARES.length, several: [] },

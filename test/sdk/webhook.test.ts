@@ -7,7 +7,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { runInNewContext } from 'node:vm';
 import Database from 'better-sqlite3';
 import t from 'tap';
 import { signatureHeaders } from '../../src/delivery/notify/webhook/signatures.ts';
@@ -18,6 +21,7 @@ import {
   verifyWebhook,
   WebhookRefused,
 } from '../../src/sdk/index.ts';
+import { verifyWebhook as verifyAnywhere } from '../../src/sdk/webhook.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import {
   bodyOf,
@@ -47,6 +51,59 @@ t.test('EVENT-08, HOOK-04: every vector is verified or rejected with its reason'
     const fetched = new Headers(vector.headers.map(([name, value]) => [name, value]));
     t.same(outcome(vector, fetched as never), expected, `${vector.name}, with Fetch's headers`);
   }
+});
+
+t.test('EVENT-08, HOOK-04: Web Crypto verifies and rejects the same vectors', async (t) => {
+  for (const vector of webhookVectors.received) {
+    const now = new Date(vector.nowUnix * 1000 + 999);
+    const headers = headersOf(vector) as never;
+    const result = await verifyAnywhere(bodyOf(vector), headers, vector.secrets, { now }).then(
+      (verified) => ({ verified }),
+      (error: WebhookRefused) => ({ error: error.reason }),
+    );
+    t.same(result, outcome(vector), vector.name);
+  }
+});
+
+t.test('a body that is not raw is rejected with what to pass', async (t) => {
+  const [vector] = webhookVectors.sent;
+  if (!vector) throw new Error('No vector');
+  const { body, headers, secrets } = vector;
+  const bytes = Buffer.from(body);
+  for (const [passed, message] of [
+    [JSON.parse(body), /a parsed body: pass the bytes/],
+    [undefined, /undefined: pass the bytes/],
+    [null, /null: pass the bytes/],
+    [Uint8Array.from(bytes).buffer, /new Uint8Array\(body\)/],
+    [new Uint16Array(4), /Uint16Array/],
+    [new DataView(new ArrayBuffer(4)), /DataView/],
+    [7, /Number/],
+  ] as const) {
+    const expected = { name: 'WebhookRefused', reason: 'BODY_NOT_RAW', message };
+    t.throws(() => verifyWebhook(passed as never, headers, secrets), expected);
+    await t.rejects(verifyAnywhere(passed as never, headers, secrets), expected);
+  }
+  const foreign = runInNewContext('Uint8Array.from(bytes)', { bytes: [...bytes] });
+  const now = new Date(vector.timestampUnix * 1000);
+  t.match(verifyWebhook(foreign, headers, secrets, { now }), { deliveryId: vector.deliveryId });
+  for (const [passed, message] of [
+    [undefined, /undefined/],
+    [{ type: 'test' }, /a parsed body/],
+    [Readable.from(['text']).setEncoding('utf8'), /a stream of text/],
+  ] as const) {
+    await t.rejects(readWebhookBody(passed as never), { name: 'WebhookRefused', message });
+  }
+  const read = Readable.from([bytes]);
+  for await (const chunk of read) t.ok(chunk);
+  await t.rejects(readWebhookBody(read), { name: 'WebhookRefused', message: /was read before/ });
+  const fetched = new Request('http://127.0.0.1/', { method: 'POST', body });
+  t.same(await readWebhookBody(fetched.body), bytes);
+  const busy = new Request('http://127.0.0.1/', { method: 'POST', body });
+  busy.body?.getReader();
+  await t.rejects(readWebhookBody(busy.body), { name: 'WebhookRefused', reason: 'BODY_NOT_RAW' });
+  const stream = new Blob([bytes]).stream();
+  const old = { locked: false, getReader: () => stream.getReader() };
+  t.same(await readWebhookBody(old as never), bytes, 'a stream that cannot be iterated');
 });
 
 t.test(
@@ -183,6 +240,16 @@ t.test('expired ids are deleted from disk', async (t) => {
   t.equal(count(), 10);
   deduplicator.close();
   t.equal(count(), 10, 'a database that was passed in stays open');
+});
+
+t.test('a database of node:sqlite takes claims too', async (t) => {
+  const database = new DatabaseSync(':memory:');
+  t.teardown(() => database.close());
+  const deduplicator = openSqliteDeduplicator({ database });
+  t.equal(deduplicator.claim('dlv_a'), true);
+  t.equal(deduplicator.claim('dlv_a'), false);
+  deduplicator.release('dlv_a');
+  t.equal(deduplicator.claim('dlv_a'), true);
 });
 
 t.test('a claim is rolled back with the transaction of its failed work', async (t) => {

@@ -239,7 +239,7 @@ t.test('ports that are passed to a service are used, and stay the caller’s', a
       .flatMap(({ attempts = [] }) => attempts)
       .find(({ outcome }) => outcome === 'failed');
   });
-  const error = 'The host name has no public address. Fix the URL or the DNS records of the name';
+  const error = 'The host name has no address that may be called. Fix the URL or the DNS records of the name';
   t.match(failed, { error }, 'whoever reads it learns no address');
   t.match(
     service.lines.join(),

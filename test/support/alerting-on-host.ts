@@ -41,6 +41,7 @@ import { VirtualClock } from '../../streams/platform/clock.ts';
 import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { type Append, type Stream, StreamUnavailable } from '../../streams/platform/stream.ts';
+import { copyMigratedControl } from './migrated-databases.ts';
 import { sealedIn } from './sealed-in-memory.ts';
 
 export const START_MS = Date.UTC(2026, 0, 1);
@@ -78,7 +79,7 @@ export async function openAlertingWorld(t: Test, options: WorldOptions = {}) {
   const { clock = beside?.clock ?? new VirtualClock(START_MS) } = options;
   const random = seededRandom(beside ? 43 : 42);
   const database = openDatabase({
-    path: join(folder, 'control.db'),
+    path: copyMigratedControl(folder),
     synchronous: 'NORMAL',
     migrations: [],
   });

@@ -4,7 +4,7 @@
  * skips its tests with a reason; `SVC_TEST_REQUIRE` makes them fail instead (see `isRequired`).
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, globSync, mkdtempSync, rmdirSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, rmdirSync, statSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -224,8 +224,14 @@ function onPath(name: string): string | undefined {
   return folders.map((folder) => `${folder}/${name}`).find((path) => existsSync(path));
 }
 
+/** Outputs of programs that were run, by path and time of change: many tests ask for the same few. */
+const versionTexts = new Map<string, string>();
+
 function hasVersion(path: string, version: string): boolean {
-  return versionText(path).includes(version);
+  const program = `${path} ${statSync(path).mtimeMs}`;
+  const text = versionTexts.get(program) ?? versionText(path);
+  versionTexts.set(program, text);
+  return text.includes(version);
 }
 
 /** Version output of a program; empty if it does not run. */

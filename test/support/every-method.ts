@@ -201,7 +201,7 @@ function addPlainRoutes(
   t.teardown(() => exporter.close());
   addExportRoutes(app, { ...parts, exporter, origin: () => 'http://127.0.0.1' });
   const answer = { status: 200, body: encodeData([]), encoding: 'identity' } as const;
-  const health = { report: () => ({ ready: true, parts: [] }) };
+  const health = { report: () => ({ ready: true, serving: true, parts: [] }) };
   void addPromqlRoutes(app, {
     ...parts,
     health,

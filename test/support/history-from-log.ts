@@ -11,6 +11,7 @@ import {
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { BatchBuilder, type SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 import { inlineWorker } from './inline-worker.ts';
+import { copyMigratedHistory } from './migrated-databases.ts';
 
 export const START = Date.UTC(2026, 0, 5, 12);
 export const HOUR = 3_600_000;
@@ -22,6 +23,7 @@ type Options = Partial<HistoryOptions> & { readonly folder: string };
 
 /** A store without background work and threads. The test closes it. */
 export function openStore(options: Options): History {
+  copyMigratedHistory(options.folder);
   const clock = new VirtualClock(START);
   const usual = { clock, logIdentity: 'log-1', background: false, startWorker: inlineWorker };
   return openHistory({ ...usual, ...options });

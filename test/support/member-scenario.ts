@@ -3,6 +3,8 @@
  * afterwards. Findings and times are data: a test expects no findings, and a bench prints both.
  */
 import { randomUUID } from 'node:crypto';
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
 import type { LogVerification } from '../../actors/audit/log-verifier.ts';
 import { askService } from '../../src/admin/admin-client.ts';
 import { AUDIT_VERIFY_PATH, TRANSITIONS_PATH } from '../../src/admin/audit-routes.ts';
@@ -26,6 +28,8 @@ export interface ScenarioOptions {
   readonly vms: number;
   /** Interval between two rows of a VM, ms. */
   readonly everyMs: number;
+  /** See `MemberOptions`. */
+  readonly diskMib?: number;
 }
 
 export interface Scenario {
@@ -71,9 +75,9 @@ export const scenarioSettings = {
 /** Starts three members under load, with rules in force that notify a receiver. */
 export async function startScenario(
   t: Teardown,
-  { vms, everyMs }: ScenarioOptions,
+  { vms, everyMs, ...disk }: ScenarioOptions,
 ): Promise<Scenario> {
-  const cluster = await startMembers(t, 3, scenarioSettings);
+  const cluster = await startMembers(t, 3, scenarioSettings, disk);
   const { demo, members } = cluster;
   const receiver = await startReceiver(t, { address: '127.0.0.2', delayMs: RECEIVER_MS });
   const owner = await signInBy(demo.signInUrl ?? '');
@@ -185,6 +189,30 @@ export async function killOwner(scenario: Scenario): Promise<number> {
   load.set(burst, GOOD);
   await owner.start();
   return tookMs;
+}
+
+/**
+ * Fills the disk of the owner, which must be its own. Resolves with the time until the webhook of a
+ * VM that breached then, ms, and with what frees the disk.
+ */
+export async function fillOwnersDisk(scenario: Scenario) {
+  const owner = await ownerOf(scenario);
+  const filler = join(owner.folder, 'filler');
+  fill(filler);
+  const tookMs = await untilWebhook(scenario);
+  return { owner, tookMs, free: () => rmSync(filler) };
+}
+
+/** Writes to the file until its disk has no room. */
+function fill(path: string): void {
+  const file = openSync(path, 'w');
+  try {
+    for (const block = Buffer.alloc(2 ** 20); ; ) writeSync(file, block);
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ENOSPC') throw error;
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** Suspends the owner for 20 s. It wakes up in the belief that nothing has happened. */

@@ -3,7 +3,7 @@
  * with its own process and data folder, all with one master key. Each has its own line to each
  * nats-server, which can be cut. Every process is ended by its id, even if the test fails.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -65,6 +65,8 @@ export interface MemberOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Lead of its calendar clock, ms. */
   readonly clockShiftMs?: number;
+  /** Size of a disk of its own below its data folder, MiB, which needs tmpfs mounts. */
+  readonly diskMib?: number;
 }
 
 type Teardown = { teardown(end: () => unknown): unknown };
@@ -87,6 +89,7 @@ export async function startMembers(
   t: Teardown,
   members: number,
   settings: Readonly<Record<string, string>> = {},
+  { diskMib }: Pick<MemberOptions, 'diskMib'> = {},
 ): Promise<MemberCluster> {
   const nats = await startNatsCluster({
     program: componentPath('nats-server 2.15.1'),
@@ -100,6 +103,7 @@ export async function startMembers(
     const member = await prepareMember(t, nats, {
       ...options,
       number: ++numbers,
+      ...(diskMib !== undefined && { diskMib }),
       settings: { SVC_MASTER_KEY_FILE: keyFile, ...settings, ...options.settings },
     });
     all.push(member);
@@ -128,9 +132,10 @@ type Prepared = MemberOptions & { readonly number: number };
 async function prepareMember(
   t: Teardown,
   nats: NatsCluster,
-  { number, settings, clockShiftMs }: Prepared,
+  { number, settings, clockShiftMs, diskMib }: Prepared,
 ): Promise<Member> {
   const folder = dataFolder(t);
+  if (diskMib !== undefined) mountDisk(t, folder, diskMib);
   const lines = await Promise.all(nats.urls.map((url) => startTcpProxy(Number(new URL(url).port))));
   t.teardown(() => {
     for (const line of lines) line.close();
@@ -146,12 +151,19 @@ async function prepareMember(
       SVC_LISTEN: `127.0.0.1:${port}`,
       SVC_METRICS_LISTEN: 'off',
       SVC_NATS_URL: lines.map((line) => `nats://127.0.0.1:${line.port}`).join(','),
+      ...(diskMib !== undefined && { SVC_DISK_RESERVE: '64' }),
       ...(clockShiftMs !== undefined && { SHIFTED_CLOCK_MS: String(clockShiftMs) }),
       ...settings,
     },
   });
   t.teardown(() => life.end('SIGKILL'));
   return memberOf({ number, folder, baseUrl: `http://127.0.0.1:${port}`, life, lines });
+}
+
+function mountDisk(t: Teardown, folder: string, sizeMib: number): void {
+  componentPath('tmpfs mounts');
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeMib}m`, 'svc-test', folder]);
+  t.teardown(() => execFileSync('umount', ['--lazy', folder]));
 }
 
 function memberOf({

@@ -3,7 +3,7 @@
  * write-ahead log and tables costs many times as much as a copy. The first world of a process
  * creates the originals.
  */
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
@@ -19,15 +19,30 @@ const CONTROL_FILE = 'control.db';
 let originals: string | undefined;
 
 /**
- * Copies empty databases into the folder, to be opened by the caller. Returns the path of
- * `control.db`.
+ * Copies empty databases into the folder, to be opened by the caller; a file that is there stays.
+ * Returns the path of `control.db`.
  */
 export function copyMigratedDatabases(folder: string): string {
+  copyMigratedHistory(folder);
+  return copyMigratedControl(folder);
+}
+
+/** Copies the projection's database alone, and returns its path. */
+export function copyMigratedControl(folder: string): string {
+  return copyOnce(CONTROL_FILE, folder);
+}
+
+/** Copies the database of a history alone. */
+export function copyMigratedHistory(folder: string): void {
+  copyOnce(HISTORY_FILE, folder);
+}
+
+function copyOnce(file: string, folder: string): string {
   originals ??= migrate();
-  for (const file of [CONTROL_FILE, HISTORY_FILE]) {
-    copyFileSync(join(originals, file), join(folder, file));
-  }
-  return join(folder, CONTROL_FILE);
+  const path = join(folder, file);
+  mkdirSync(folder, { recursive: true });
+  if (!existsSync(path)) copyFileSync(join(originals, file), path);
+  return path;
 }
 
 function migrate(): string {

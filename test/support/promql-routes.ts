@@ -68,7 +68,7 @@ export async function startPromqlRoutes(
     clock: systemClock,
     random: seededRandom(1),
     health: {
-      report: () => ({ ready: health.isReady, parts: [] }),
+      report: () => ({ ready: health.isReady, serving: health.isReady, parts: [] }),
       watch: () => () => {},
       stopping: () => {},
       close: () => {},

@@ -3,7 +3,6 @@
  * records in a projection, and the threads are the service's own.
  */
 
-import { join } from 'node:path';
 import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
 import { RecordReader } from '../../sqlite/platform/control/record-reader.ts';
 import { openDatabase } from '../../sqlite/platform/database.ts';
@@ -30,6 +29,7 @@ import { QueryThreads } from '../../src/telemetry/query/threads/query-threads.ts
 import { systemClock, VirtualClock } from '../../streams/platform/clock.ts';
 import { BatchBuilder } from '../../streams/telemetry/samples/batch.ts';
 import { openStore, PARTITION, START } from './history-from-log.ts';
+import { copyMigratedDatabases } from './migrated-databases.ts';
 
 /** One row; times are ms after the start. Defaults: project `demo`, VM `a`, 2 vCPUs, running. */
 export interface ReportedRow {
@@ -104,7 +104,7 @@ export function openQueries(options: {
 }): HistoryQueries {
   const { folder, isInline = false, cacheBytesMax, ...of } = options;
   const clock = new VirtualClock(START);
-  const controlPath = join(folder, 'control.db');
+  const controlPath = copyMigratedDatabases(folder);
   const control = openDatabase({ path: controlPath, synchronous: 'NORMAL', migrations: [] });
   openInstanceStore(control);
   const history = openStore({ folder, clock });

@@ -233,6 +233,7 @@ function keyFacts(key: Key): string {
     ['state', enumText(Key_State, key.state)],
     ['created for', key.capabilities.join(' ')],
     ['can do now', key.effectiveCapabilities.join(' ') || nothingBecause(key)],
+    ['from', key.networks.join(' ')],
     ['last four', `…${key.last4}`],
     ['created', createdText(key)],
     ['expires', localTime(key.expiresUnix)],
@@ -264,11 +265,22 @@ const showAction: Action = {
 const createAction: Action = {
   name: 'create',
   summary: 'Create a key; its secret is printed once',
-  ...changeOptions(serviceAccountOption, nameOption, capabilityOption, {
-    name: 'lifetime',
-    takes: 'DURATION',
-    help: 'At most 365d; default 90d',
-  }),
+  ...changeOptions(
+    serviceAccountOption,
+    nameOption,
+    capabilityOption,
+    {
+      name: 'network',
+      takes: 'RANGE',
+      multiple: true,
+      help: 'Address or range that the key may be used from, such as 10.0.0.0/8; default: any',
+    },
+    {
+      name: 'lifetime',
+      takes: 'DURATION',
+      help: 'At most 365d; default 90d',
+    },
+  ),
   notes: `The secret is printed alone on standard output and cannot be shown again. If there is no
 response, run the same command with the --request-id that it printed: the response names the key,
 without its secret.`,
@@ -280,6 +292,7 @@ without its secret.`,
       requestId: requestId(context),
       displayName: input.required('name'),
       capabilities: capabilitiesOf(context),
+      networks: input.list('network').flatMap((text) => text.split(',')),
       lifetimeSeconds: input.seconds('lifetime') ?? 0,
     };
     reportRequest(context, 'Creating a key', request.requestId);

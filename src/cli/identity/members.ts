@@ -81,6 +81,8 @@ function memberTable(members: readonly Member[], screen: Screen | undefined, min
 }
 
 function invitationTable(invitations: readonly Invitation[], screen: Screen | undefined): string {
+  // Rare, and long.
+  const hasProblems = invitations.some(({ mailProblem }) => mailProblem !== '');
   return listing(
     screen,
     [
@@ -91,6 +93,7 @@ function invitationTable(invitations: readonly Invitation[], screen: Screen | un
       'expires',
       minor('accepted by'),
       minor('invitation'),
+      ...(hasProblems ? [long('mail')] : []),
     ],
     invitations.map((each) => [
       each.acceptedBy === '' || each.emailProven ? each.email : addressText('', each.email),
@@ -100,6 +103,7 @@ function invitationTable(invitations: readonly Invitation[], screen: Screen | un
       moment(each.expiresUnix),
       each.acceptedBy === '' ? '-' : displayedName(each.acceptedByDisplayName, each.acceptedBy),
       shortName(each.name),
+      ...(hasProblems ? [each.mailProblem] : []),
     ]),
     'No invitations',
   );

@@ -395,13 +395,15 @@ function destinationFacts(destination: Destination): string {
     ['created', localTime(destination.createdUnix)],
   ]);
   if (target.case !== 'email') return rows;
+  const hasProblems = target.value.recipients.some(({ mailProblem }) => mailProblem !== '');
   const recipients = table(
-    ['recipient', 'state', 'member', 'confirmed'],
+    ['recipient', 'state', 'member', 'confirmed', ...(hasProblems ? ['mail'] : [])],
     target.value.recipients.map((recipient) => [
       recipient.address,
       enumText(EmailRecipient_State, recipient.state),
       recipient.isMember ? 'yes' : 'NO LONGER',
       localTime(recipient.verifiedUnix),
+      ...(hasProblems ? [recipient.mailProblem] : []),
     ]),
     'No recipients',
   );

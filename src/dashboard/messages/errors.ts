@@ -87,6 +87,10 @@ export const explanations: Readonly<Record<string, Explanation>> = localized({
     what: 'Your membership or permission was removed',
     next: 'Ask a project owner to restore it.',
   },
+  NETWORK_NOT_ALLOWED: {
+    what: 'The key is bound to other networks',
+    next: 'Create a key for the network of this client.',
+  },
   HUMAN_OPERATION: {
     what: 'Only a signed-in user can do this',
     next: 'Sign in and open this page at the address of the service.',

@@ -9,7 +9,9 @@ import type {
   NewTarget,
 } from '../../../actors/delivery/destinations-port.ts';
 import { recipientOf, recipientRows } from '../../../actors/delivery/recipients.ts';
+import { canonicalEmail } from '../../../actors/platform/email-address.ts';
 import type { Host, Instance, ListOptions } from '../../../actors/platform/host/host-port.ts';
+import { mailProblemOf } from '../../../actors/platform/mail-problems.ts';
 import { isOneLine, NOT_ONE_LINE } from '../../../actors/platform/plain-text.ts';
 import { GROUP_WAIT_MS_MAX } from '../../../machines/delivery/destination.ts';
 import { invalidField } from '../../../streams/platform/refusal.ts';
@@ -319,9 +321,12 @@ const STATES: Readonly<Record<string, EmailRecipient_State>> = {
 function recipientMessage(host: Pick<Host, 'view'>, row: Instance<'recipient'>): EmailRecipient {
   const context = recipientOf(row);
   const { address, verifiedMs } = context;
+  const subject = `recipients/${row.instance}` as const;
+  const isUnconfirmed = row.value === 'invited' || row.value === 'bounced';
   return create(EmailRecipientSchema, {
-    address,
+    address: canonicalEmail(address),
     state: STATES[String(row.value)] ?? EmailRecipient_State.REMOVED,
+    mailProblem: isUnconfirmed ? mailProblemOf(host.view(row.project), subject) : '',
     isMember: isOfMember(host.view(row.project), context, activePeople(host)),
     ...(verifiedMs !== null && { verifiedUnix: unixSeconds(verifiedMs) }),
   });

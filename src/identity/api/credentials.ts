@@ -140,6 +140,7 @@ class CredentialMessages {
       displayName: about.displayName,
       state: isLive && granted.state !== 'active' ? State.DISABLED : STATES[state],
       ...this.#owner(identity, owner),
+      networks: [...(about.networks ?? [])],
       last4: about.lastFour,
       capabilities: [...about.capabilities],
       effectiveCapabilities: isLive ? bounded(about.capabilities, granted.capabilities) : [],

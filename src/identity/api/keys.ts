@@ -55,7 +55,7 @@ export function keyMethods(
   return {
     async createKey(request, context) {
       const owner = assertMayManage(context, parseOwnerName('parent', request.parent));
-      const { displayName, capabilities, lifetimeSeconds } = request;
+      const { displayName, capabilities, networks, lifetimeSeconds } = request;
       const issued = await keys.create({
         project: owner.project,
         owner,
@@ -63,6 +63,7 @@ export function keyMethods(
         request: requestKeyOf(context, CreateKeyRequestSchema, request),
         displayName,
         capabilities,
+        networks,
         lifetimeMs: lifetimeOf(lifetimeSeconds),
       });
       return issuedMessage(deps, owner, issued);
@@ -204,6 +205,7 @@ function keyMessage(
     state: STATES[state],
     capabilities: [...about.capabilities],
     effectiveCapabilities: isLive ? bounded(about.capabilities, granted) : [],
+    networks: [...(about.networks ?? [])],
     last4: about.lastFour,
     createdBy: about.createdBy,
     createdByDisplayName: personDisplayName(host, about.createdBy),

@@ -35,6 +35,8 @@ import { invitationMessage, memberMessage, projectFacts, roleOf } from './projec
 export interface InvitationMail {
   /** Id. */
   readonly project: string;
+  /** Id. */
+  readonly invitation: string;
   readonly email: string;
   readonly token: string;
   /** Unix ms. */
@@ -115,6 +117,7 @@ async function inviteMember(
   const { email, expiresMs } = invitation.context;
   const emailed = deps.inviteMail?.({
     project,
+    invitation: invitation.instance,
     email,
     token,
     expiresMs,

@@ -7,7 +7,9 @@ import {
   promqlLookbackSeconds,
 } from '../../../actors/identity/members.ts';
 import { personByEmail, unprovenEmailOf } from '../../../actors/identity/people-index.ts';
+import { canonicalEmail } from '../../../actors/platform/email-address.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
+import { mailProblemOf } from '../../../actors/platform/mail-problems.ts';
 import type { Role as RoleName } from '../../../machines/identity/membership.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { invalidField } from '../../../streams/platform/refusal.ts';
@@ -67,7 +69,7 @@ export function memberMessage(
   return {
     name: nameOf(row.project, 'members', row.instance),
     displayName,
-    email,
+    email: canonicalEmail(email),
     role: Role[role],
     joinedUnix: unixSeconds(joinedMs),
     unprovenEmail: unprovenEmailOf(host.view(SYSTEM_PROJECT), person, email),
@@ -83,6 +85,7 @@ export function invitationMessage(
   const { email, role, invitedBy, createdMs, expiresMs, person } = row.context;
   const isOver = row.value === 'pending' && nowMs >= expiresMs;
   const member = person === null ? '' : memberIdOf(row.project, person);
+  const subject = `invitations/${row.instance}` as const;
   return {
     name: nameOf(row.project, 'invitations', row.instance),
     email,
@@ -94,6 +97,7 @@ export function invitationMessage(
     expiresUnix: unixSeconds(expiresMs),
     acceptedBy: member === '' ? '' : nameOf(row.project, 'members', member),
     acceptedByDisplayName: person === null ? '' : personDisplayName(host, `people/${person}`),
+    mailProblem: row.value === 'pending' ? mailProblemOf(host.view(row.project), subject) : '',
     emailProven: person !== null && personByEmail(host.view(SYSTEM_PROJECT), email) === person,
   };
 }

@@ -7,7 +7,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { People } from '../../../actors/identity/people.ts';
 import { RECENT_MS } from '../../../actors/identity/recent-sign-in.ts';
-import type { Host } from '../../../actors/platform/host/host-port.ts';
+import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
@@ -17,6 +17,7 @@ import type {
   HumanPrincipal,
   Principal,
 } from '../../platform/access/principal.ts';
+import { type AddressList, createAddressList } from '../../platform/http/address-list.ts';
 import { hashKey, parseKey } from '../../platform/keys.ts';
 import type { AccessTokens } from './access-tokens.ts';
 import { Watches } from './access-watches.ts';
@@ -43,6 +44,8 @@ export interface AuthenticatorOptions {
   readonly clock: Clock;
   /** Called with the id of each accepted credential; for an access token, its connection's id. */
   readonly recordUse: (credential: string) => void;
+  /** Called when a bound key is used from outside its networks. Absent: no one is notified. */
+  readonly recordOutside?: (key: Instance<'credential'>, address: string) => void;
   /** Absent if access tokens are not accepted. */
   readonly tokens?: Pick<AccessTokens, 'looksLike' | 'verify'>;
   readonly sessions?: SessionPorts;
@@ -75,12 +78,12 @@ export function createAuthenticator(
     return resolvePrincipal(rows, principal, { nowMs: clock.now(), recentMs }) as P;
   };
   return {
-    authenticateKey: (authorization) => verifier.key(bearerOf(authorization)),
-    authenticate: (authorization) => verifier.bearer(authorization),
-    identify: ({ authorization, cookie, origin, host }) =>
+    authenticateKey: (authorization) => verifier.key(bearerOf(authorization), undefined),
+    authenticate: (authorization, address) => verifier.bearer(authorization, address),
+    identify: ({ authorization, cookie, origin, host, address }) =>
       authorization === undefined && options.sessions && cookie !== undefined
         ? verifier.session(options.sessions, { cookie, origin, host })
-        : verifier.bearer(authorization),
+        : verifier.bearer(authorization, address),
     revalidate,
     watch: (principal, onLost, use) =>
       watches.add(() => {
@@ -110,18 +113,21 @@ class Verifier {
   readonly #options: AuthenticatorOptions;
   readonly #rows: IdentityRows;
   readonly #keys = new BoundedCache<string, KnownKey>(SECRETS_MAX);
+  /** By the list in the row of a key. */
+  readonly #networks = new WeakMap<readonly string[], AddressList>();
 
   constructor(options: AuthenticatorOptions, rows: IdentityRows) {
     this.#options = options;
     this.#rows = rows;
   }
 
-  async bearer(authorization: string | undefined): Promise<CredentialPrincipal> {
+  async bearer(authorization: string | undefined, address: string): Promise<CredentialPrincipal> {
     const text = bearerOf(authorization);
-    return this.#options.tokens?.looksLike(text) ? this.#token(text) : this.key(text);
+    return this.#options.tokens?.looksLike(text) ? this.#token(text) : this.key(text, address);
   }
 
-  key(text: string): CredentialPrincipal {
+  /** @param address of the client; undefined = not known here */
+  key(text: string, address: string | undefined): CredentialPrincipal {
     assertVouching(this.#options);
     const digest = hashKey(text);
     const known = this.#keys.get(digest) ?? this.#verifyKey(text, digest);
@@ -129,8 +135,22 @@ class Verifier {
     const row = this.#rows.find('credential', known.project, known.id);
     if (!row) throw unknownKey();
     const principal = resolveKey(this.#rows, row, clock.now());
+    this.#assertInNetworks(row, address);
     recordUse(known.id);
     return principal;
+  }
+
+  /** Throws NETWORK_NOT_ALLOWED for a bound key that is used from elsewhere. */
+  #assertInNetworks(key: Instance<'credential'>, address: string | undefined): void {
+    const { networks } = key.context;
+    if (!networks) return;
+    const list = this.#networks.get(networks) ?? createAddressList(networks);
+    this.#networks.set(networks, list);
+    if (list.has(address)) return;
+    if (address !== undefined) this.#options.recordOutside?.(key, address);
+    const seen = address === undefined ? 'this address' : address.slice(0, 50);
+    const message = `The key may not be used from ${seen}: it is bound to other networks`;
+    throw new Refusal('NETWORK_NOT_ALLOWED', message);
   }
 
   /** Answers the same for every unknown key, so that callers cannot learn which ids exist. */

@@ -7,10 +7,10 @@
 import * as oidc from 'openid-client';
 import { Agent, fetch } from 'undici';
 import type { VouchedIdentity } from '../../../actors/identity/people-sign-in.ts';
+import { parseEmailAddress } from '../../../actors/platform/email-address.ts';
 import { oneLine } from '../../../actors/platform/plain-text.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { createConnector } from '../../platform/http/connector.ts';
-import { parseAddress } from '../../platform/mail/letters.ts';
 import type { LoginState } from './login-state.ts';
 
 /** Kind of a failed sign-in at the provider. */
@@ -353,7 +353,7 @@ function identityOf(
   claims: Claims,
   trustsEmail: boolean,
 ): VouchedIdentity {
-  const email = (typeof claims.email === 'string' && parseAddress(claims.email)) || '';
+  const email = (typeof claims.email === 'string' && parseEmailAddress(claims.email)) || '';
   const names = [claims.name, claims.preferred_username, email, subject];
   const name = names.find((one): one is string => typeof one === 'string' && one.trim() !== '');
   return {

@@ -77,7 +77,7 @@ export function signInPage(options: {
   if (hasEmail) {
     parts.push(`<form method="post" action="/auth/email">
 ${hidden('return', returnPath)}<label for="email">Email address</label>
-<input id="email" name="email" type="email" autocomplete="email" maxlength="254" required>
+<input id="email" name="email" type="text" inputmode="email" autocomplete="email" autocapitalize="none" spellcheck="false" maxlength="254" required>
 <button>Send me a link</button>
 </form>`);
   }

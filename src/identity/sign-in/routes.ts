@@ -8,11 +8,13 @@
  *     svc login -> GET cli -> POST cli -> 127.0.0.1:<port> -> POST link (JSON) -> session
  */
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { parseEmailAddress } from '../../../actors/platform/email-address.ts';
 import { ulid } from '../../../streams/platform/random.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { AddressLimits } from '../../platform/http/anonymous-limits.ts';
 import type { Origins } from '../../platform/http/service-address.ts';
-import { parseAddress, signInLetter } from '../../platform/mail/letters.ts';
+import { signInLetter } from '../../platform/mail/letters.ts';
+import { mailProblem } from '../../platform/mail/mail-problem.ts';
 import type { MailQueue } from '../../platform/mail/mail-queue.ts';
 import { isLoopbackHost } from '../../platform/settings/setting-kinds.ts';
 import {
@@ -211,7 +213,7 @@ function addEmailRoute(scope: FastifyInstance, shared: AuthScope): void {
     }
     const fields = fieldsOf(request, ['email', 'return']);
     const returnPath = validateReturnPath(fields.return);
-    const email = parseAddress(textField(fields, 'email'));
+    const email = parseEmailAddress(textField(fields, 'email'));
     if (email === undefined) recordRefused('no_address');
     else if (toOne.takeFrom(email) > 0) recordRefused('mails_to_one');
     else sendLink(mail, { email, returnPath }, shared);
@@ -228,11 +230,21 @@ function sendLink(
   shared: AuthScope,
 ): void {
   const { people, origin, clock, random } = shared;
+  let worksUntilMs = Number.POSITIVE_INFINITY;
+  let person = '';
   mail.add({
     kind: 'sign-in',
+    worksUntilMs: () => worksUntilMs,
+    async onOutcome(outcome) {
+      // A person requests another link; a stop is no problem of the address.
+      if (person === '' || outcome.kind === 'dropped') return;
+      await people.recordMailProblem(person, mailProblem(outcome));
+    },
     async make() {
       const link = await people.linkByEmail(to);
       if (!link) return undefined;
+      worksUntilMs = link.expiresMs;
+      person = link.person;
       const nowMs = clock.now();
       const page = withReturn('/auth/link', returnPath);
       const { token, expiresMs } = link;

@@ -8,13 +8,21 @@ export interface PresentedCredentials {
   readonly cookie: string | undefined;
   readonly origin: string | undefined;
   readonly host?: string | undefined;
+  /** Address of the client; behind a trusted proxy, the address that it forwards. */
+  readonly address: string;
 }
 
 export interface Authenticator {
-  /** Accepts keys only, and answers without waiting, for the write path. Throws `Refusal`. */
+  /**
+   * Accepts keys only, and answers without waiting, for the write path. It knows no address, so it
+   * refuses keys that are bound to networks. Throws `Refusal`.
+   */
   authenticateKey(authorization: string | undefined): CredentialPrincipal;
-  /** Accepts a key or an access token of a CI workflow. Rejects with a `Refusal`. */
-  authenticate(authorization: string | undefined): Promise<CredentialPrincipal>;
+  /**
+   * Accepts a key or an access token of a CI workflow. Rejects with a `Refusal`.
+   * @param address see `PresentedCredentials`
+   */
+  authenticate(authorization: string | undefined, address: string): Promise<CredentialPrincipal>;
   /**
    * Accepts the credential of the Authorization header if there is one, otherwise the session of
    * the cookie, which counts only with the Origin of this service. Rejects with a `Refusal`.

@@ -111,6 +111,7 @@ async function admit(deps: GateDeps, context: HandlerContext): Promise<Principal
     cookie: header('cookie'),
     origin: header('origin'),
     host: header('host'),
+    address,
   };
   const principal = await anonymousLimits.authenticated(address, () =>
     authenticator.identify(presented),

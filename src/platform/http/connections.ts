@@ -4,11 +4,12 @@
  * handshake would cost more than the refusal.
  */
 import type { Server } from 'node:http';
-import { BlockList, isIPv6, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { RateLimiter } from '../../../actors/platform/rate-limiter.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { CONNECTIONS_MAX, KEEP_ALIVE_BUSY_MS, KEEP_ALIVE_MS } from '../http-limits.ts';
 import type { Metrics } from '../metrics.ts';
+import type { AddressList } from './address-list.ts';
 import { networkOf } from './anonymous-limits.ts';
 
 export interface ConnectionBounds {
@@ -85,27 +86,4 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
     sweptMs = clock.elapsed();
     server.closeIdleConnections();
   }
-}
-
-export interface AddressList {
-  /** `address` as Node gives it; an IPv4 address written as IPv6 is the IPv4 address. */
-  has(address: string | undefined): boolean;
-}
-
-/** @param ranges in the form of `SVC_TRUSTED_PROXY`: `10.0.0.5`, `fd00::/8` */
-export function createAddressList(ranges: readonly string[]): AddressList {
-  const list = new BlockList();
-  for (const range of ranges) {
-    const [address = '', prefix] = range.split('/');
-    const family = familyOf(address);
-    if (prefix === undefined) list.addAddress(address, family);
-    else list.addSubnet(address, Number(prefix), family);
-  }
-  return {
-    has: (address) => address !== undefined && list.check(address, familyOf(address)),
-  };
-}
-
-function familyOf(address: string): 'ipv4' | 'ipv6' {
-  return isIPv6(address) ? 'ipv6' : 'ipv4';
 }

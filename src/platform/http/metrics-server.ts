@@ -14,6 +14,7 @@ import type { ListenAddress } from '../settings/setting-kinds.ts';
 import type { Settings } from '../settings/settings.ts';
 import { clientErrorListener } from './fallbacks.ts';
 import type { HostNames } from './hosts.ts';
+import { READY, SERVING } from './operations.ts';
 import { guardRequests } from './request-guard.ts';
 import { listenOn, originOf } from './server.ts';
 
@@ -72,12 +73,13 @@ export async function openMetricsServer(options: {
       requireHostHeader: false,
     },
     (request, response) => {
-      const [path] = (request.url ?? '').split('?', 1);
+      const [path = ''] = (request.url ?? '').split('?', 1);
       const isRead = ['GET', 'HEAD'].includes(request.method ?? '');
-      if (isRead && (path === '/readyz' || path === '/-/ready')) {
+      if (isRead && (READY.includes(path) || path === SERVING)) {
         const report = operatorReport(health.report());
         const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
-        response.writeHead(report.ready ? 200 : 503, headers).end(JSON.stringify(report));
+        const isReady = path === SERVING ? report.serving : report.ready;
+        response.writeHead(isReady ? 200 : 503, headers).end(JSON.stringify(report));
         return;
       }
       if (path !== '/metrics' || !isRead) {

@@ -56,8 +56,8 @@ export async function admitReader(
   const { authorization, cookie, origin, host } = headers;
   const principal = await anonymousLimits.authenticated<Principal>(ip, async () =>
     people
-      ? authenticator.identify({ authorization, cookie, origin, host })
-      : authenticator.authenticate(authorization),
+      ? authenticator.identify({ authorization, cookie, origin, host, address: ip })
+      : authenticator.authenticate(authorization, ip),
   );
   enter(principal, project);
   const caller: GateCaller = { tenant: `projects/${project}`, name: principal.name };

@@ -54,7 +54,7 @@ async function readerOf(
   { ip, headers }: Asker,
 ): Promise<CredentialPrincipal> {
   const principal = await anonymousLimits.authenticated(ip, () =>
-    authenticator.authenticate(headers.authorization),
+    authenticator.authenticate(headers.authorization, ip),
   );
   admitTo('This page', READ_POLICY, principal);
   return principal;

@@ -11,7 +11,7 @@ import { Refusal } from '../../../streams/platform/refusal.ts';
 import { httpStatusOf, refusalBody } from '../errors.ts';
 import { isLoopback } from '../settings/setting-kinds.ts';
 import type { Settings } from '../settings/settings.ts';
-import { createAddressList } from './connections.ts';
+import { createAddressList } from './address-list.ts';
 import { createHostCheck, isLocalName, nameOf, originForm } from './hosts.ts';
 import { PROBE_PATHS } from './operations.ts';
 

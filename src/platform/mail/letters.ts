@@ -105,18 +105,3 @@ function quoted(name: string): string {
     .replaceAll('://', ': //')
     .replaceAll(/\bwww\./gi, '$& ');
 }
-
-/** RFC 5321, section 4.5.3.1. */
-const ADDRESS_CHARS_MAX = 254;
-const ADDRESS = /^[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
-
-/**
- * The address in lower case; undefined if it is invalid. ASCII only: letters that become ASCII in
- * lower case (the Kelvin sign) would let one address pass for another.
- */
-export function parseAddress(text: string): string | undefined {
-  const trimmed = text.trim();
-  if (trimmed.length > ADDRESS_CHARS_MAX || /[^\x21-\x7e]/.test(trimmed)) return undefined;
-  const address = trimmed.toLowerCase();
-  return ADDRESS.test(address) && !address.includes('..') ? address : undefined;
-}

@@ -1,8 +1,11 @@
 /**
  * Queue of mails, apart from the requests that cause them: the caller is answered at once, and the
- * response time does not reveal whether there was anything to send. Bounded and in memory: a person
- * requests another link if one is lost with the process. Notifications, which must not be lost,
- * have the delivery log.
+ * response time does not reveal whether there was anything to send. Bounded and in memory, because
+ * its mails hold secrets that no file of ours holds: a mail that waits at the stop is dropped, and
+ * its requester is told. Notifications, which must not be lost, have the delivery log.
+ *
+ * A mail that the server defers is tried for four hours. Greylists accept the second try after 1 to
+ * 60 minutes, and servers that are replaced are away for an hour or two.
  */
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
 import type { Log } from '../log.ts';
@@ -19,9 +22,22 @@ export interface MailJob {
   readonly make: () => Promise<Mail | undefined>;
   /** Called before each attempt: false = the mail is out of date. */
   readonly isCurrent?: () => boolean;
-  /** Called when the server permanently rejects the mail. */
-  readonly onRefused?: (fault: MailFault) => Promise<void>;
+  /** Time after which the mail is useless, Unix ms. It is not tried again after that. */
+  readonly worksUntilMs?: () => number;
+  /** Called with what becomes of the mail; for `deferred`, another call follows. */
+  readonly onOutcome?: (outcome: MailOutcome) => Promise<void>;
 }
+
+export type MailOutcome =
+  | { readonly kind: 'accepted' }
+  /** Not accepted for a minute and a half. */
+  | { readonly kind: 'deferred'; readonly fault: MailFault }
+  /** Permanently rejected. */
+  | { readonly kind: 'refused'; readonly fault: MailFault }
+  /** Not accepted by the last try. */
+  | { readonly kind: 'given-up'; readonly fault: MailFault }
+  /** Not accepted before the service stopped. */
+  | { readonly kind: 'dropped' };
 
 export interface MailQueueDeps {
   readonly mailer: Mailer;
@@ -42,15 +58,40 @@ interface Waiting {
   readonly kind: MailKind;
   readonly project?: string | undefined;
 }
+interface Turn extends Waiting {
+  readonly job: MailJob;
+  readonly run: () => Promise<void>;
+}
+interface Retry extends Waiting {
+  readonly job: MailJob;
+  /** It waits longer than a minute and a half. */
+  readonly isLater: boolean;
+}
 const AT_ONCE = 2;
-/** Waits before the second and the third try, ms: a dropped connection, a server's greylist. */
-const RETRY_MS = [5_000, 90_000] as const;
+const MINUTE_MS = 60_000;
+/**
+ * Waits before the second and each further try, ms: a dropped connection, a short greylist; then 6
+ * and 20 minutes, 1 and 4 hours after the first try, for longer ones and for a server that is away.
+ */
+const RETRY_MS = [
+  5_000,
+  90_000,
+  6 * MINUTE_MS - 95_000,
+  14 * MINUTE_MS,
+  40 * MINUTE_MS,
+  180 * MINUTE_MS,
+] as const;
+/** Tries after which the requester is told that the mail is deferred. */
+const TOLD_AFTER = 3;
+/** Mails that wait longer than a minute and a half have places of their own. About 2 MB. */
+const LATER_MAX = 600;
+const LATER_MAX_OF_KIND = 300;
 
 export class MailQueue {
   readonly #deps: MailQueueDeps;
   readonly #mails: ReturnType<Metrics['counter']>;
-  readonly #waiting: (Waiting & { readonly run: () => Promise<void> })[] = [];
-  readonly #retries = new Map<CancelWakeUp, Waiting>();
+  readonly #waiting: Turn[] = [];
+  readonly #retries = new Map<CancelWakeUp, Retry>();
   #running = 0;
   #isClosed = false;
   #idle: (() => void)[] = [];
@@ -72,7 +113,7 @@ export class MailQueue {
       this.#deps.log.warn({ kind, part: 'mail' }, 'A mail was dropped: too many are waiting');
       return false;
     }
-    this.#waiting.push({ kind, project, run: () => this.#make(job) });
+    this.#waiting.push({ kind, project, job, run: () => this.#make(job) });
     this.#next();
     return true;
   }
@@ -82,14 +123,17 @@ export class MailQueue {
    * than is left to all others: alone it fills half, and one that asks when the queue is busy finds
    * room.
    */
-  room({ kind, project }: Waiting): number {
+  room(one: Waiting): number {
     if (this.#isClosed) return 0;
-    const all = [...this.#waiting, ...this.#retries.values()];
-    const ofKind = all.filter((each) => each.kind === kind);
-    const free = Math.min(WAITING_MAX - all.length, WAITING_MAX_OF[kind] - ofKind.length);
-    if (project === undefined) return Math.max(0, free);
-    const ofProject = ofKind.filter((each) => each.project === project).length;
-    return Math.max(0, Math.ceil((free - ofProject) / 2));
+    const soon = [...this.#retries.values()].filter(({ isLater }) => !isLater);
+    const bounds = { max: WAITING_MAX, maxOfKind: WAITING_MAX_OF[one.kind] };
+    return roomFor(one, [...this.#waiting, ...soon], bounds);
+  }
+
+  /** The same for mails that wait longer, so that they leave the places of others free. */
+  #roomLater(one: Waiting): number {
+    const later = [...this.#retries.values()].filter(({ isLater }) => isLater);
+    return roomFor(one, later, { max: LATER_MAX, maxOfKind: LATER_MAX_OF_KIND });
   }
 
   /** Counts a mail that is not sent because too many of its kind were requested. */
@@ -98,22 +142,33 @@ export class MailQueue {
     this.#deps.log.warn({ kind, part: 'mail' }, 'A mail is not sent: too many were requested');
   }
 
+  /** True while a mail is being made or sent. */
+  isSending(): boolean {
+    return this.#running > 0;
+  }
+
   /** Resolves when nothing is in progress. For tests and a graceful stop. */
   settled(): Promise<void> {
     if (this.#underWay() === 0) return Promise.resolve();
     return new Promise((resolve) => void this.#idle.push(resolve));
   }
 
-  /** Drops and counts waiting mails; the one being sent continues until the mailer is closed. */
-  close(): void {
+  /**
+   * Drops, reports and counts waiting mails; the one being sent continues until the mailer is
+   * closed.
+   */
+  async close(): Promise<void> {
     this.#isClosed = true;
-    const dropped = this.#waiting.length + this.#retries.size;
+    const dropped = [...this.#waiting, ...this.#retries.values()].map(({ job }) => job);
     for (const cancel of this.#retries.keys()) cancel();
     this.#retries.clear();
     this.#waiting.length = 0;
     const { log } = this.#deps;
-    if (dropped > 0) log.warn({ dropped, part: 'mail' }, 'Mails were dropped at the stop');
+    if (dropped.length > 0) {
+      log.warn({ dropped: dropped.length, part: 'mail' }, 'Mails were dropped at the stop');
+    }
     this.#next();
+    await Promise.all(dropped.map((job) => this.#report(job, { kind: 'dropped' })));
   }
 
   #underWay(): number {
@@ -151,7 +206,7 @@ export class MailQueue {
   }
 
   async #send(job: MailJob, mail: Mail, tries: number): Promise<void> {
-    const { mailer, log } = this.#deps;
+    const { mailer } = this.#deps;
     const { kind, isCurrent = () => true } = job;
     if (!isCurrent()) {
       this.#mails.inc({ kind, outcome: 'nothing_to_send' });
@@ -162,35 +217,76 @@ export class MailQueue {
       this.#mails.inc({ kind, outcome: 'sent' });
     } catch (error) {
       if (!(error instanceof MailFault)) throw error;
-      const waitMs = error.isPermanent || this.#isClosed ? undefined : RETRY_MS[tries];
-      const { messageId } = mail;
-      log.warn(
-        { err: error, kind, messageId, waitMs, part: 'mail' },
-        'The mail server did not accept a mail',
-      );
-      if (waitMs === undefined) this.#mails.inc({ kind, outcome: 'failed' });
-      else this.#retryLater(job, waitMs, () => this.#send(job, mail, tries + 1));
-      if (error.isPermanent) await this.#reportRefused(job, error);
+      await this.#handleFault(job, mail, { fault: error, tries: tries + 1 });
+      return;
     }
+    await this.#report(job, { kind: 'accepted' });
   }
 
-  async #reportRefused({ kind, onRefused }: MailJob, fault: MailFault): Promise<void> {
+  async #handleFault(
+    job: MailJob,
+    mail: Mail,
+    { fault, tries }: { readonly fault: MailFault; readonly tries: number },
+  ): Promise<void> {
+    const { kind } = job;
+    const waitMs = fault.isPermanent ? undefined : this.#waitMs(job, tries);
+    const { messageId } = mail;
+    this.#deps.log.warn(
+      { err: fault, kind, messageId, waitMs, part: 'mail' },
+      'The mail server did not accept a mail',
+    );
+    if (waitMs !== undefined) {
+      this.#retryLater(job, waitMs, () => this.#send(job, mail, tries));
+      if (tries === TOLD_AFTER) await this.#report(job, { kind: 'deferred', fault });
+      return;
+    }
+    this.#mails.inc({ kind, outcome: 'failed' });
+    await this.#report(job, { kind: fault.isPermanent ? 'refused' : 'given-up', fault });
+  }
+
+  /** undefined: the mail is not tried again. */
+  #waitMs(job: MailJob, tries: number): number | undefined {
+    const waitMs = RETRY_MS[tries - 1];
+    if (waitMs === undefined || this.#isClosed) return undefined;
+    const { worksUntilMs = () => Number.POSITIVE_INFINITY } = job;
+    if (this.#deps.clock.now() + waitMs >= worksUntilMs()) return undefined;
+    return isLater(waitMs) && this.#roomLater(job) === 0 ? undefined : waitMs;
+  }
+
+  async #report({ kind, onOutcome }: MailJob, outcome: MailOutcome): Promise<void> {
     try {
-      await onRefused?.(fault);
+      await onOutcome?.(outcome);
     } catch (error) {
       this.#deps.log.error(
         { err: error, kind, part: 'mail' },
-        'A rejected mail could not be recorded',
+        'The outcome of a mail could not be recorded',
       );
     }
   }
 
-  #retryLater({ kind, project }: Waiting, waitMs: number, run: () => Promise<void>): void {
+  #retryLater(job: MailJob, waitMs: number, run: () => Promise<void>): void {
+    const { kind, project } = job;
     const cancel = this.#deps.clock.wakeAfter(waitMs, () => {
       this.#retries.delete(cancel);
-      this.#waiting.push({ kind, project, run });
+      this.#waiting.push({ kind, project, job, run });
       this.#next();
     });
-    this.#retries.set(cancel, { kind, project });
+    this.#retries.set(cancel, { kind, project, job, isLater: isLater(waitMs) });
   }
+}
+
+function isLater(waitMs: number): boolean {
+  return waitMs > RETRY_MS[1];
+}
+
+function roomFor(
+  { kind, project }: Waiting,
+  all: readonly Waiting[],
+  { max, maxOfKind }: { readonly max: number; readonly maxOfKind: number },
+): number {
+  const ofKind = all.filter((each) => each.kind === kind);
+  const free = Math.min(max - all.length, maxOfKind - ofKind.length);
+  if (project === undefined) return Math.max(0, free);
+  const ofProject = ofKind.filter((each) => each.project === project).length;
+  return Math.max(0, Math.ceil((free - ofProject) / 2));
 }

@@ -235,6 +235,7 @@ function conflicts(settings: Settings, given: GivenByName): string[] {
         'hosts and ranges',
     );
   }
+  problems.push(...proxyConflicts(settings, as));
   problems.push(...collectConflicts(settings, given, as), ...signInConflicts(settings, as));
   problems.push(...natsConflicts(settings, as));
   return problems;
@@ -261,6 +262,21 @@ function oversights(settings: Settings, given: GivenByName): string[] {
 function sharesCookies(publicUrl: string): boolean {
   const { protocol, hostname } = new URL(publicUrl);
   return protocol === 'http:' && isLoopbackHost(hostname);
+}
+
+function proxyConflicts(
+  { webhookProxy, webhookProxyPasswordFile: file }: Settings,
+  as: (name: string) => string,
+): string[] {
+  if (file === null) return [];
+  const name = as('SVC_WEBHOOK_PROXY_PASSWORD_FILE');
+  if (webhookProxy === null) {
+    return [`${name} needs SVC_WEBHOOK_PROXY: the proxy that the password belongs to`];
+  }
+  const { username, password } = new URL(webhookProxy);
+  if (username === '') return [`${name} needs a user in SVC_WEBHOOK_PROXY: http://user@host:port`];
+  if (password === '') return [];
+  return [`${name} and the password in SVC_WEBHOOK_PROXY are the same thing: set only one`];
 }
 
 function signInConflicts(settings: Settings, as: (name: string) => string): string[] {

@@ -246,6 +246,45 @@ export const mailServer: Kind<string> = {
   },
 };
 
+/** A proxy for outgoing connections. Its password may be in it: a secret. */
+export const webProxy: Kind<string> = {
+  takes:
+    'http://host:port or https://host:port, with user:password@ (percent-encoded) if the proxy requires them',
+  parse: (text) => {
+    const { protocol, hostname, pathname, search, hash, username, password } = parseUrl(text);
+    if ((protocol !== 'http:' && protocol !== 'https:') || hostname === '') {
+      throw new BadSetting('is not');
+    }
+    if (pathname.replace(/^\/$/, '') + search + hash !== '') {
+      throw new BadSetting(
+        `has more than a host, a port, a user and a password. In a password, ${ENCODING}`,
+      );
+    }
+    for (const part of [username, password]) decodedLogin(part);
+    if (username === '' && password !== '') throw new BadSetting('has a password without a user');
+    return text;
+  },
+};
+
+/** Lengths of a prefix in which an IPv4 address can be (RFC 6052, section 2.2). */
+const NAT64_BITS: ReadonlySet<number> = new Set([32, 40, 48, 56, 64, 96]);
+
+/** `auto`, or prefixes of translators between IPv6 and IPv4; `off` = none. */
+export const nat64Prefixes: Kind<'auto' | readonly string[]> = {
+  takes:
+    'auto, off, or IPv6 prefixes of 32, 40, 48, 56, 64 or 96 bits, comma-separated, such as 2001:db8:64::/96',
+  parse: (text) => {
+    if (text.toLowerCase() === 'auto') return 'auto';
+    if (text.toLowerCase() === 'off') return [];
+    return items(text).map((item) => {
+      const isPrefix =
+        ipaddr.IPv6.isValidCIDR(item) && NAT64_BITS.has(ipaddr.IPv6.parseCIDR(item)[1]);
+      if (isPrefix) return item;
+      throw new BadSetting((quote) => `has ${quote(item)}, which is none of these`);
+    });
+  },
+};
+
 /** An OpenID Connect issuer: compared exactly with what the provider calls itself. */
 export const issuer: Kind<string> = {
   takes: 'an https address without a query; http only on this machine',

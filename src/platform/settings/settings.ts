@@ -18,6 +18,7 @@ import {
   listenAddress,
   listenAddressOrOff,
   mailServer,
+  nat64Prefixes,
   natsServers,
   onOff,
   origin,
@@ -26,6 +27,7 @@ import {
   proxyRanges,
   sender,
   text,
+  webProxy,
 } from './setting-kinds.ts';
 
 /** One setting. `T` is what the program gets: the kind's value, or null if it has none. */
@@ -185,10 +187,23 @@ export const settingsTable = {
     help: "Read filesystem usage through the guests' agents. It needs a read-write connection to libvirt, but changes nothing.",
   }),
   webhookAllow: optional('SVC_WEBHOOK_ALLOW', hostsAndRanges, {
-    help: 'Hosts and ranges that webhooks and chats may reach although the address guard refuses private and loopback addresses.',
+    help: 'Hosts and ranges that webhooks and chats may reach although the address guard refuses private and loopback addresses, and networks of this machine.',
   }),
   webhookAllowHttp: setting('SVC_WEBHOOK_ALLOW_HTTP', onOff, 'off', {
     help: 'Allow plain http to the hosts and ranges of SVC_WEBHOOK_ALLOW; anything else stays https only.',
+  }),
+  webhookDeny: optional('SVC_WEBHOOK_DENY', hostsAndRanges, {
+    help: 'Hosts and ranges that webhooks and chats may never reach, public or not. It beats SVC_WEBHOOK_ALLOW.',
+  }),
+  webhookNat64: setting('SVC_WEBHOOK_NAT64', nat64Prefixes, 'auto', {
+    help: 'Prefixes under which a translator of this network reaches IPv4 addresses (NAT64): those addresses are then checked too. auto asks the name servers for ipv4only.arpa (RFC 7050) and only refuses more; a prefix that is given here may also be private.',
+  }),
+  webhookProxy: optional('SVC_WEBHOOK_PROXY', webProxy, {
+    secret: true,
+    help: 'Proxy through which all webhooks and chats are sent, by CONNECT. TLS to the receiver passes through it. The proxy resolves the names of receivers, so it has to refuse private addresses itself.',
+  }),
+  webhookProxyPasswordFile: optional('SVC_WEBHOOK_PROXY_PASSWORD_FILE', path, {
+    help: 'File with the password of the user in SVC_WEBHOOK_PROXY. It is read again for each connection.',
   }),
   groupWaitSeconds: setting('SVC_GROUP_WAIT_SECONDS', integer(0, 300), '30', {
     unit: 'seconds',

@@ -71,10 +71,20 @@ export interface MemberProgress {
   readonly floor: number;
   /** Time since rows of data centers arrived here, ms. */
   readonly heard: Readonly<Record<string, number>>;
-  /** Shares that hold rows of a newer program, for which it must not act. */
+  /**
+   * Shares for which another member acts if one can: those of `barred`, and all while it stands
+   * down.
+   */
   readonly unfit: readonly Share[];
   /** Id of the master key in its key file; absent in records of older programs. */
   readonly keyId?: string;
+  /** Shares that hold rows of a newer program, for which it must never act. */
+  readonly barred?: readonly Share[];
+  /**
+   * A sentence that says which fault keeps it from acting, while it stands down. It keeps a share,
+   * or takes one without an owner, only if no member is better. Names nothing of its host.
+   */
+  readonly standsDown?: string;
 }
 
 /** `joining`: catching up. `acting`: taking its part. `gone`: it has stopped and no longer acts. */
@@ -117,13 +127,15 @@ interface HeldLease extends Lease {
   readonly sequence: number;
 }
 
+/**
+ * `unreachable`: it has not renewed its record, and others act in its place. One whose data folder
+ * has a later member is `gone`. `unfit`: it stands down.
+ */
+export type MemberStatus = MemberState | 'unreachable' | 'unfit';
+
 /** A member in its current state. */
 export interface MemberView extends MemberRecord {
-  /**
-   * `unreachable`: it has not renewed its record, and others act in its place. One whose data
-   * folder has a later member is `gone`.
-   */
-  readonly status: MemberState | 'unreachable';
+  readonly status: MemberStatus;
   readonly shares: readonly Share[];
   /** Time of the last record that it wrote itself, by the stream's clock, Unix ms. */
   readonly seenMs: number;
@@ -217,7 +229,7 @@ export class Roster {
     const shares = Map.groupBy(SHARES, (share) => this.lease(share)?.owner);
     const views = [...this.#members.values()].map((heard) => ({
       ...heard.record,
-      status: this.#isSilent(heard, elapsedMs) ? this.#ended(heard.record) : heard.record.state,
+      status: this.#isSilent(heard, elapsedMs) ? this.#ended(heard.record) : livingStatus(heard),
       shares: shares.get(heard.record.node) ?? [],
       seenMs: seenMs(heard),
     }));
@@ -300,13 +312,14 @@ export class Roster {
 
   #changes(isSettled: boolean): LeaseChange[] {
     const fit = this.live().filter(isFit);
-    const isFitItself = fit.some(({ node }) => node === this.#node);
+    const own = fit.find(({ node }) => node === this.#node);
+    const isReleasing = own === undefined || own.standsDown !== undefined;
     const changes: LeaseChange[] = [];
     for (const share of SHARES) {
       const held = this.lease(share);
-      const first = firstFor(share, fit);
+      const first = firstFor(share, fit) ?? lastResort(share, fit, held);
       if (first === undefined || first.node === held?.owner) continue;
-      const mayHandOver = held?.owner === this.#node && (isSettled || !isFitItself);
+      const mayHandOver = held?.owner === this.#node && (isSettled || isReleasing);
       if (held ? !mayHandOver : first.node !== this.#node) continue;
       const { epoch, sequence } = this.#leases.get(share) ?? { ...this.#nobodys(), sequence: 0 };
       changes.push({ share, owner: first.node, life: first.life, epoch: epoch + 1, sequence });
@@ -335,6 +348,11 @@ function seenMs({ record, storedMs }: Heard): number {
   return record.declaredBy === undefined ? storedMs : record.clockMs - record.clockAheadMs;
 }
 
+function livingStatus({ record }: Heard): MemberStatus {
+  const { state, standsDown } = record;
+  return state === 'acting' && standsDown !== undefined ? 'unfit' : state;
+}
+
 /** True if it may act at all, provided that it is live. */
 function isFit({ state, clockAheadMs }: MemberRecord): boolean {
   return state === 'acting' && Math.abs(clockAheadMs) <= CLOCK_REFUSED_MS;
@@ -346,7 +364,8 @@ function isStanding(before: MemberRecord, after: MemberRecord): boolean {
     before.state === after.state &&
     before.life === after.life &&
     isFit(before) === isFit(after) &&
-    before.unfit.join() === after.unfit.join()
+    before.unfit.join() === after.unfit.join() &&
+    before.standsDown === after.standsDown
   );
 }
 
@@ -367,6 +386,22 @@ function firstFor(share: Share, fit: readonly MemberRecord[]): MemberRecord | un
     if (isFirst) first = { record, weight };
   }
   return first?.record;
+}
+
+/**
+ * Where every member that may act stands down, its owner keeps a share, and one without an owner
+ * goes to the first of them: a member that may recover is better than none.
+ */
+function lastResort(
+  share: Share,
+  fit: readonly MemberRecord[],
+  held: Lease | undefined,
+): MemberRecord | undefined {
+  const standingDown = fit
+    .filter(({ standsDown, barred = [] }) => standsDown !== undefined && !barred.includes(share))
+    .map((record) => ({ ...record, unfit: [] }));
+  const holder = standingDown.find(({ node }) => node === held?.owner);
+  return holder ?? firstFor(share, standingDown);
 }
 
 /** FNV-1a with the final mixing steps of MurmurHash3, so that similar names spread. */

@@ -8,6 +8,7 @@ import {
   callAt,
   cutOwner,
   examine,
+  fillOwnersDisk,
   findingsOf,
   killLeader,
   killOwner,
@@ -21,7 +22,7 @@ import {
   untilReady,
   untilWebhook,
 } from '../../support/member-scenario.ts';
-import { masterKeyFile, startMembers } from '../../support/members.ts';
+import { type Member, masterKeyFile, startMembers } from '../../support/members.ts';
 import { natsServerFor } from '../../support/nats-server.ts';
 import { dataFolder, runToEnd, until } from '../../support/program.ts';
 
@@ -62,6 +63,37 @@ test('DUR-27: faults of three members lose nothing acknowledged', needs(nats), a
   const { failures } = scenario.load;
   t.notOk(failures.has(400) || failures.has(500), 'no failure except "not now"');
 });
+
+t.test(
+  'DUR-29: while the disk of the owner is full, another member acts',
+  needs(nats, 'tmpfs mounts'),
+  async (t) => {
+    const scenario = await startScenario(t, { vms: 12, everyMs: 500, diskMib: 200 });
+    const quietMs = await untilWebhook(scenario);
+    const { owner, tookMs, free } = await fillOwnersDisk(scenario);
+    t.comment(`a webhook after ${Math.round(quietMs)} ms before, ${Math.round(tookMs)} ms then`);
+    const others = scenario.cluster.members.filter((member) => member !== owner);
+    t.not(await scenario.cluster.ownerOf('demo'), owner, 'another member acts');
+    t.match(owner.log(), /MiB free, less than 32: free some space/);
+    for (const { log } of others) t.match(log(), /Standing down: .*The data disk is full/);
+    for (const member of others) t.equal(await member.isReady(), true);
+    free();
+    await untilReady(owner);
+    await until('it acts again', async () => {
+      const { body } = await readinessOf(owner);
+      return body.parts.every(({ state }) => state === 'ready') || undefined;
+    });
+    const { rows, fired, sent, duplicates, ...outcome } = await examine(scenario);
+    t.comment(`${rows} rows, ${fired} incidents, ${sent} messages, ${duplicates} duplicates`);
+    t.same(findingsOf({ rows, fired, sent, duplicates, ...outcome }), NOTHING_FOUND);
+  },
+);
+
+async function readinessOf({ baseUrl }: Member) {
+  const answer = await fetch(`${baseUrl}/readyz`);
+  const body = (await answer.json()) as { readonly parts: { readonly state: string }[] };
+  return { status: answer.status, body };
+}
 
 async function revocations(t: Test, scenario: Scenario): Promise<void> {
   const took: number[] = [];

@@ -93,7 +93,17 @@ const tones: Readonly<Record<string, Tone>> = {
 };
 
 const columns: readonly Column<Recipient>[] = [
-  { key: 'address', title: texts.address, width: 'grow', cell: ({ address }) => address },
+  {
+    key: 'address',
+    title: texts.address,
+    width: 'grow',
+    cell: ({ address, mailProblem }) => (
+      <>
+        {address}
+        {mailProblem !== '' && <small class="effect">{mailProblem}</small>}
+      </>
+    ),
+  },
   {
     key: 'state',
     title: texts.state,

@@ -25,6 +25,7 @@ const DAY_SECONDS = 86_400;
 const DAYS_DEFAULT = 90;
 const DAYS_MAX = 365;
 const NAME_CHARS_MAX = 100;
+const NETWORKS_CHARS_MAX = 1_000;
 
 /** Lifetime in whole days as typed; undefined if invalid. */
 function parseDays(text: string): number | undefined {
@@ -72,13 +73,20 @@ export function CreateKey(props: CreateKeyProps): VNode {
   const { parent, granted, like, isOpen, onClose, onChanged } = props;
   const { mutation, draft, fields, type } = useForm('AutomationService', 'createKey', {
     key: `key ${parent}`,
-    initial: { displayName: '', capabilities: granted.slice(0, 1), days: String(DAYS_DEFAULT) },
+    initial: {
+      displayName: '',
+      capabilities: granted.slice(0, 1),
+      networks: '',
+      days: String(DAYS_DEFAULT),
+    },
   });
-  const { displayName, days } = fields;
+  const { displayName, networks, days } = fields;
   // Permissions may have been revoked since they were typed.
   const capabilities = fields.capabilities.filter((one) => granted.includes(one));
   useEffect(() => {
-    if (like) type({ displayName: like.displayName, capabilities: like.capabilities });
+    if (!like) return;
+    const { displayName, capabilities } = like;
+    type({ displayName, capabilities, networks: like.networks.join(', ') });
   }, [like]);
   return (
     <SecretDialog
@@ -92,6 +100,7 @@ export function CreateKey(props: CreateKeyProps): VNode {
         parent,
         displayName: displayName.trim(),
         capabilities,
+        networks: networksOf(networks),
         lifetimeSeconds: secondsOf(days),
       })}
       onMade={onChanged}
@@ -119,6 +128,13 @@ export function CreateKey(props: CreateKeyProps): VNode {
           />
         ))}
       </FieldGroup>
+      <TextField
+        label={texts.networks}
+        help={texts.networksHelp}
+        value={networks}
+        maxLength={NETWORKS_CHARS_MAX}
+        onInput={(value) => type({ networks: value })}
+      />
       <DaysField value={days} onInput={(value) => type({ days: value })} />
     </SecretDialog>
   );
@@ -128,6 +144,11 @@ function blockedText(name: string, capabilities: readonly string[], days: string
   if (name.trim() === '') return texts.nameMissing;
   if (capabilities.length === 0) return texts.capabilityMissing;
   return parseDays(days) === undefined ? texts.daysProblem(DAYS_MAX) : undefined;
+}
+
+/** Addresses and ranges as typed, separated by commas or spaces. The service checks them. */
+function networksOf(text: string): string[] {
+  return text.split(/[\s,]+/).filter((network) => network !== '');
 }
 
 /** Converts a validated field. */

@@ -99,9 +99,10 @@ function columnsOf({ actions, owner, isOwnerDisabled }: KeyTableProps): Column<K
       key: 'name',
       title: texts.key,
       width: 'grow',
-      cell: ({ displayName, last4 }) => (
+      cell: ({ displayName, last4, networks }) => (
         <span>
           {displayName} <code class="weak">…{last4}</code>
+          {networks.length > 0 && <span class="weak"> {texts.onlyFrom(networks.join(', '))}</span>}
         </span>
       ),
     },

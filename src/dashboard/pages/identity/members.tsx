@@ -248,7 +248,12 @@ function invitationColumns(revoke: (invitation: Invitation) => void): Column<Inv
       key: 'email',
       title: invitations.email,
       width: 'grow',
-      cell: ({ email }) => <span class="address">{email}</span>,
+      cell: ({ email, mailProblem }) => (
+        <>
+          <span class="address">{email}</span>
+          {mailProblem !== '' && <small class="effect">{mailProblem}</small>}
+        </>
+      ),
     },
     { key: 'role', title: texts.role, phone: 'second', cell: ({ role }) => role },
     {

@@ -1,19 +1,26 @@
 /**
- * The address guard: no request may reach a network that is not public. It checks three times:
+ * The address guard: no request may reach a network that is not public, nor one that the operator
+ * denies. It checks three times:
  *
  * 1. the URL, when it is saved and before each attempt (undici skips `lookup` for literal
  *    addresses, so this check covers those);
- * 2. every address that the host name resolves to, right before dialling: one private address
+ * 2. every address that the host name resolves to, right before dialling: one refused address
  *    rejects the name, and only the checked result is dialled, so DNS rebinding does not work;
  * 3. the remote address of the connected socket, before the first byte of the request.
  *
- * Ports are limited too, because the bytes of a request could have a meaning in another protocol.
+ * An IPv6 address that stands for an IPv4 address is checked as both. The deny list beats the allow
+ * list, and the allow list beats the rest. Ports are limited too, because the bytes of a request
+ * could have a meaning in another protocol.
  */
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { type AddressList, createAddressList } from '../../../platform/http/address-list.ts';
+import type { Nat64 } from './nat64.ts';
+import { ownNetworks } from './own-networks.ts';
+import { carriedIPv4, isPublicAddress, isPublicIPv4 } from './public-address.ts';
 
-/** Hosts exempt from the guard, and whether they may use plain http; for labs and tests. */
-export interface AllowedAddresses {
+/** Hosts exempt from the guard, hosts that are denied, and the form of URLs. */
+export interface AddressRules {
   /** Host names, addresses and CIDR ranges of `SVC_WEBHOOK_ALLOW`. */
   readonly hosts: readonly string[];
   /** `SVC_WEBHOOK_ALLOW_HTTP`: allows plain http, for those hosts only. */
@@ -22,6 +29,12 @@ export interface AllowedAddresses {
    * `SVC_WEBHOOK_PORTS`, for those hosts too. Default: every port except those of other protocols.
    */
   readonly ports?: readonly PortRange[] | undefined;
+  /** `SVC_WEBHOOK_DENY`, in the form of `hosts`. */
+  readonly denied?: readonly string[];
+  /** Networks of this machine. Called for each address, because they change. Default: as they are. */
+  readonly ownNetworks?: () => readonly string[];
+  /** Translators between IPv6 and IPv4, besides the well-known ones. */
+  readonly nat64?: Nat64;
 }
 
 /** A range of ports, both bounds included. */
@@ -35,21 +48,36 @@ interface PortRange {
  */
 const URL_LENGTH_MAX = 2_048;
 
+/** The cause of a refused address, as the end of a sentence for the operator. */
+const CAUSES = {
+  denied: 'which SVC_WEBHOOK_DENY denies',
+  own: 'which is in a network of this machine that SVC_WEBHOOK_ALLOW does not name',
+  notPublic: 'which is not a public address',
+} as const;
+type Cause = keyof typeof CAUSES;
+
+const NOT_ALLOWED = "The operator of this service does not allow the URL's host";
+
 /**
  * The operator's exceptions are names, addresses or ranges. Everything else that is not public is
  * rejected.
  */
 export class AddressGuard {
-  readonly #names = new Set<string>();
-  readonly #ranges = new BlockList();
+  readonly nat64: Nat64 | undefined;
+  readonly #allowed: HostList;
+  readonly #denied: HostList;
+  readonly #ownNetworks: () => readonly string[];
   readonly #allowHttp: boolean;
   readonly #ports: readonly PortRange[] | undefined;
 
   /** Throws a `RangeError` that names the entry if it is neither a host, an address nor a range. */
-  constructor(allowed: AllowedAddresses) {
-    this.#allowHttp = allowed.http;
-    this.#ports = allowed.ports;
-    for (const entry of allowed.hosts) this.#allow(entry);
+  constructor(rules: AddressRules) {
+    this.nat64 = rules.nat64;
+    this.#allowed = new HostList(rules.hosts);
+    this.#denied = new HostList(rules.denied ?? []);
+    this.#ownNetworks = rules.ownNetworks ?? ownNetworks;
+    this.#allowHttp = rules.http;
+    this.#ports = rules.ports;
   }
 
   /**
@@ -67,7 +95,7 @@ export class AddressGuard {
     if (url.username !== '' || url.password !== '')
       return 'The URL must not contain a user or password';
     const host = hostOf(url);
-    const exempt = this.#isExemptHost(host);
+    const exempt = this.isExempt(url);
     if (url.protocol === 'http:' && !(exempt && this.#allowHttp))
       return 'The URL must begin with https';
     if (url.protocol !== 'https:' && url.protocol !== 'http:')
@@ -75,8 +103,10 @@ export class AddressGuard {
     const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
     const refusedPort = refusePort(port, this.#ports);
     if (refusedPort !== undefined) return refusedPort;
-    const isRefused = isIP(host) !== 0 && this.refuseAddress(host, host) !== undefined;
-    return isRefused ? "The URL's host is not a public address" : undefined;
+    if (isIP(host) === 0) return this.#denied.hasName(host) ? NOT_ALLOWED : undefined;
+    const cause = this.#causeAgainst(host, host);
+    if (cause === undefined) return undefined;
+    return cause === 'notPublic' ? "The URL's host is not a public address" : NOT_ALLOWED;
   }
 
   /**
@@ -84,43 +114,80 @@ export class AddressGuard {
    * operator; undefined if one may.
    */
   refuseAddress(address: string, host: string): string | undefined {
-    if (this.#isExemptHost(host) || this.#isExemptAddress(address)) return undefined;
-    return isPublicAddress(address)
-      ? undefined
-      : `${host} resolves to ${address}, which is not a public address`;
+    const cause = this.#causeAgainst(address, host);
+    return cause && `${host} resolves to ${address}, ${CAUSES[cause]}`;
   }
 
   /** True if the operator allows this URL's host by name or address. */
   isExempt(url: URL): boolean {
-    return this.#isExemptHost(hostOf(url));
+    const host = hostOf(url);
+    if (isIP(host) === 0) return this.isAllowedName(host);
+    const forms = this.#formsOf(host);
+    return this.#allowed.hasAddress(forms) && !this.#denied.hasAddress(forms);
   }
 
-  /** True if the operator allows this host name; false for addresses. */
+  /** True if the operator allows this host name, and does not deny it; false for addresses. */
   isAllowedName(host: string): boolean {
-    return this.#names.has(host.toLowerCase());
+    return this.#allowed.hasName(host) && !this.#denied.hasName(host);
   }
 
-  #allow(entry: string): void {
-    const [address = '', prefix] = entry.split('/');
-    const family = isIP(address);
-    if (prefix !== undefined && (family === 0 || !/^\d{1,3}$/.test(prefix))) {
-      throw new RangeError(`${entry} is not a range like 10.0.0.0/8`);
-    }
-    if (family === 0) this.#names.add(entry.toLowerCase());
-    else {
-      const type = family === 6 ? 'ipv6' : 'ipv4';
-      const bits = prefix === undefined ? (family === 6 ? 128 : 32) : Number(prefix);
-      this.#ranges.addSubnet(address, bits, type);
-    }
+  #causeAgainst(address: string, host: string): Cause | undefined {
+    const forms = this.#formsOf(address);
+    if (this.#denied.hasName(host) || this.#denied.hasAddress(forms)) return 'denied';
+    if (this.isAllowedName(host) || this.#allowed.hasAddress(forms)) return undefined;
+    if (!this.#isPublic(address)) return 'notPublic';
+    const own = createAddressList(this.#ownNetworks());
+    return forms.some((form) => own.has(form)) ? 'own' : undefined;
   }
 
-  #isExemptHost(host: string): boolean {
-    return isIP(host) === 0 ? this.isAllowedName(host) : this.#isExemptAddress(host);
+  /** The address, and the IPv4 addresses that it stands for. */
+  #formsOf(address: string): readonly string[] {
+    const parsed = parseIPv6(address);
+    if (!parsed) return [address];
+    const { nat64 } = this;
+    const carried = [carriedIPv4(parsed), nat64?.givenIPv4(parsed)].flatMap((one) => one ?? []);
+    const all = [...carried, ...(nat64?.discoveredIPv4(parsed) ?? [])];
+    return [address, ...all.map(String)];
   }
 
-  #isExemptAddress(address: string): boolean {
-    return this.#ranges.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  /** A translator of the operator's makes any address that it reaches one of IPv4. */
+  #isPublic(address: string): boolean {
+    const parsed = parseIPv6(address);
+    const given = parsed && this.nat64?.givenIPv4(parsed);
+    if (given) return isPublicIPv4(given);
+    const discovered = (parsed && this.nat64?.discoveredIPv4(parsed)) ?? [];
+    return isPublicAddress(address) && discovered.every(isPublicIPv4);
   }
+}
+
+/** Names, addresses and ranges of a setting. */
+class HostList {
+  readonly #names: ReadonlySet<string>;
+  readonly #addresses: AddressList;
+
+  constructor(entries: readonly string[]) {
+    const isName = (entry: string): boolean => !entry.includes('/') && isIP(entry) === 0;
+    this.#names = new Set(entries.filter(isName).map(plainName));
+    this.#addresses = createAddressList(entries.filter((entry) => !isName(entry)));
+  }
+
+  hasName(host: string): boolean {
+    return this.#names.has(plainName(host));
+  }
+
+  /** True if one of the forms of an address is listed. */
+  hasAddress(forms: readonly string[]): boolean {
+    return forms.some((form) => this.#addresses.has(form));
+  }
+}
+
+/** Names are the same in any case, and with the dot of the root. */
+function plainName(host: string): string {
+  return host.toLowerCase().replace(/\.$/, '');
+}
+
+function parseIPv6(address: string): ipaddr.IPv6 | undefined {
+  return ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.parse(address) : undefined;
 }
 
 /**
@@ -155,62 +222,4 @@ function refusePort(port: number, allowed: readonly PortRange[] | undefined): st
 function formatPorts(ranges: readonly PortRange[]): string {
   const words = ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}-${to}`));
   return new Intl.ListFormat('en', { type: 'disjunction' }).format(words);
-}
-
-/*
- * Sources for public addresses: the IANA IPv4 and IPv6 Special-Purpose Address Registries, RFC 6890
- * and its updates. `ipaddr.js` knows the IPv4 blocks. IPv6 is an allow list: only global unicast
- * (2000::/3) without its special-purpose blocks, so that a block that IANA assigns later is
- * rejected.
- */
-const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
-
-/** Special-purpose blocks within global unicast. */
-const SPECIAL = [
-  // Protocol assignments: Teredo, ORCHID, benchmarking, AMT, DRIP and more (RFC 2928).
-  '2001::/23',
-  // Documentation (RFC 3849, RFC 9637).
-  '2001:db8::/32',
-  '3fff::/20',
-  // AS112 (RFC 7534).
-  '2620:4f:8000::/48',
-].map((block) => ipaddr.IPv6.parseCIDR(block));
-
-const SIX_TO_FOUR = ipaddr.IPv6.parseCIDR('2002::/16');
-const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
-
-/** Azure's host service, which has a public address, and Alibaba Cloud's metadata service. */
-const CLOUD_SERVICES: ReadonlySet<string> = new Set(['168.63.129.16', '100.100.100.200']);
-
-/**
- * True for an address of the public internet. Mapped (::ffff:a.b.c.d), NAT64 (64:ff9b::/96, RFC
- * 6052) and 6to4 (RFC 3056) forms count as the IPv4 address they carry. ISATAP forms (RFC 5214) are
- * never public: whatever their prefix, they address a machine in a private network.
- */
-export function isPublicAddress(text: string): boolean {
-  if (!ipaddr.isValid(text)) return false;
-  const address = ipaddr.parse(text);
-  if (address instanceof ipaddr.IPv4) return isPublicIPv4(address);
-  if (address.zoneId !== undefined) return false;
-  const carried = carriedIPv4(address);
-  if (carried) return isPublicIPv4(carried);
-  const isSpecial = SPECIAL.some((block) => address.match(block)) || isIsatap(address);
-  return address.match(GLOBAL_UNICAST) && !isSpecial;
-}
-
-function isPublicIPv4(address: ipaddr.IPv4): boolean {
-  return address.range() === 'unicast' && !CLOUD_SERVICES.has(address.toString());
-}
-
-function carriedIPv4(address: ipaddr.IPv6): ipaddr.IPv4 | undefined {
-  if (address.isIPv4MappedAddress()) return address.toIPv4Address();
-  const bytes = address.toByteArray();
-  if (address.match(SIX_TO_FOUR)) return new ipaddr.IPv4(bytes.slice(2, 6));
-  return address.match(NAT64) ? new ipaddr.IPv4(bytes.slice(12)) : undefined;
-}
-
-/** True for an interface identifier of ::0:5efe:a.b.c.d or ::200:5efe:a.b.c.d. */
-function isIsatap(address: ipaddr.IPv6): boolean {
-  const [, , , , high = 0, low = 0] = address.parts;
-  return (high & ~0x200) === 0 && low === 0x5efe;
 }

@@ -10,6 +10,7 @@ import type { Clock } from '../../../../streams/platform/clock.ts';
 import { pause } from '../../../../streams/platform/pause.ts';
 import { NotConnected } from '../../../platform/http/dial.ts';
 import { scrubSecrets } from '../../../platform/log.ts';
+import { NotReached, ProxyFault } from './egress-proxy.ts';
 import {
   createGuardedAgent,
   type GuardedAgentDeps,
@@ -86,13 +87,19 @@ async function post(
     return await exchange(agent, request, end, clock.now());
   } catch (error) {
     const fault: unknown = end.signal.aborted ? end.signal.reason : error;
-    if (fault instanceof NoPublicAddress || fault instanceof ResolverSilent) {
+    if (isUniform(fault)) {
       await pause(clock, startedMs + noAddressMs - clock.elapsed(), end.signal);
     }
     return unanswered(outcomeOfFault(fault));
   } finally {
     cancel();
   }
+}
+
+/** True for the errors that must not differ by their duration. */
+function isUniform(fault: unknown): boolean {
+  const kinds = [NoPublicAddress, ResolverSilent, NotReached];
+  return kinds.some((kind) => fault instanceof kind);
 }
 
 async function exchange(
@@ -400,8 +407,9 @@ class GivenUp extends Error {}
 
 /** The outcome of an exchange that threw. Never throws. */
 export function outcomeOfFault(error: unknown): Failed {
-  if (error instanceof NoPublicAddress) return fault(error.message);
-  if (error instanceof ResolverSilent) return { ...fault(error.message), ours: true };
+  if (error instanceof NoPublicAddress || error instanceof NotReached) return fault(error.message);
+  if (error instanceof ResolverSilent || error instanceof ProxyFault)
+    return { ...fault(error.message), ours: true };
   if (error instanceof GivenUp) return { ...fault(error.message), unknown: true };
   if (error instanceof NotConnected) return notConnected(error);
   const { code } = error as NodeJS.ErrnoException;

@@ -3,10 +3,18 @@
  * resolved address and the socket's own pass the address guard, and follows no redirect.
  */
 import { type LookupAddress, Resolver } from 'node:dns';
+import { isIP } from 'node:net';
 import { Agent, type buildConnector } from 'undici';
 import { createConnector } from '../../../platform/http/connector.ts';
-import { type Resolve, systemResolve } from '../../../platform/http/dial.ts';
+import { type Dialled, dial, type Resolve, systemResolve } from '../../../platform/http/dial.ts';
 import type { AddressGuard } from './address-guard.ts';
+import {
+  createEgressProxy,
+  type EgressProxyOptions,
+  NotReached,
+  type OpenTunnel,
+} from './egress-proxy.ts';
+import { isSilence } from './nat64.ts';
 
 const CONNECT_MS = 3_000;
 const KEEP_ALIVE_MS = 10_000;
@@ -17,10 +25,12 @@ export interface GuardedAgentDeps {
   readonly guard: AddressGuard;
   readonly resolve?: Resolve;
   /**
-   * Called with the reason why a name was not called, for the operator. The tenant must not learn
-   * the addresses of the name.
+   * Called with the reason why a host was not called, for the operator. The tenant must not learn
+   * the addresses of a name.
    */
-  readonly onNoAddress?: (sentence: string) => void;
+  readonly onNotCalled?: (sentence: string) => void;
+  /** The egress proxy that all requests pass. Default: none. */
+  readonly proxy?: Omit<EgressProxyOptions, 'connectMs'> | undefined;
   /** Extra trusted certificates (PEM), for receivers with a private authority. */
   readonly ca?: string;
   /** Time for which an idle connection is kept, ms. A receiver cannot extend it. */
@@ -29,13 +39,15 @@ export interface GuardedAgentDeps {
 
 /**
  * The host name has no address that may be called: it does not exist, its name servers fail, or it
- * resolves to a private address. All these cases share one error; otherwise anyone who sets URLs
+ * resolves to a refused address. All these cases share one error; otherwise anyone who sets URLs
  * could probe which names exist in the internal network. Retried, because the URL or the DNS
  * records can be fixed.
  */
 export class NoPublicAddress extends Error {
   constructor() {
-    super('The host name has no public address. Fix the URL or the DNS records of the name');
+    super(
+      'The host name has no address that may be called. Fix the URL or the DNS records of the name',
+    );
   }
 }
 
@@ -60,39 +72,29 @@ export function createGuardedAgent(deps: GuardedAgentDeps): Agent {
   });
 }
 
-function guardedConnector({
-  guard,
-  resolve = createResolve({ isAllowedName: (host) => guard.isAllowedName(host) }),
-  onNoAddress = () => {},
-  ca,
-}: GuardedAgentDeps): buildConnector.connector {
+function guardedConnector(deps: GuardedAgentDeps): buildConnector.connector {
+  const { guard, ca, proxy, onNotCalled = () => {} } = deps;
+  const { resolve = createResolve({ isAllowedName: (host) => guard.isAllowedName(host) }) } = deps;
+  const checked = { guard, resolve };
   const noPublicAddress = (sentence: string): NoPublicAddress => {
-    onNoAddress(sentence);
+    onNotCalled(sentence);
     return new NoPublicAddress();
   };
-  const guarded: Resolve = (host, done) => {
-    resolve(host, (error, addresses) => {
-      if (error && isSilence(error)) return done(new ResolverSilent(), []);
-      if (error) {
-        return done(noPublicAddress(`${host} has no address (${error.code ?? 'no code'})`), []);
-      }
-      const refusal = addresses
-        .map(({ address }) => guard.refuseAddress(address, host))
-        .find((sentence) => sentence !== undefined);
-      if (refusal) return done(noPublicAddress(refusal), []);
-      if (addresses.length === 0) return done(noPublicAddress(`${host} has no address`), []);
-      done(null, addresses);
-    });
-  };
-  const connect = createConnector({
-    resolve: guarded,
-    timeoutMs: CONNECT_MS,
-    ...(ca === undefined ? {} : { ca }),
-  });
-  return (options, done) => {
-    connect(options, (error, socket) => {
+  const open = proxy
+    ? openByProxy(createEgressProxy({ ...proxy, connectMs: CONNECT_MS }), checked, onNotCalled)
+    : (target: { readonly host: string; readonly port: number }, done: Dialled): void =>
+        resolveChecked(checked, target.host, ({ error, refusal, addresses }) => {
+          if (error && isSilence(error)) return done(new ResolverSilent(), null);
+          if (refusal !== undefined) return done(noPublicAddress(refusal), null);
+          dial({ addresses, port: target.port, timeoutMs: CONNECT_MS }, done);
+        });
+  const options = { open, timeoutMs: CONNECT_MS, ...(ca === undefined ? {} : { ca }) };
+  const connect = createConnector(options);
+  if (proxy) return connect;
+  return (about, done) => {
+    connect(about, (error, socket) => {
       if (error) return done(error, null);
-      const refusal = guard.refuseAddress(socket.remoteAddress ?? 'unknown', options.hostname);
+      const refusal = guard.refuseAddress(socket.remoteAddress ?? 'unknown', about.hostname);
       if (!refusal) return done(null, socket);
       socket.destroy();
       done(noPublicAddress(refusal), null);
@@ -100,9 +102,61 @@ function guardedConnector({
   };
 }
 
-/** True if no name server answered. An answer that the name does not exist is something else. */
-function isSilence({ code }: NodeJS.ErrnoException): boolean {
-  return code === 'EAI_AGAIN' || code === 'ETIMEOUT' || code === 'ECONNREFUSED';
+interface Checked {
+  /** Error of the resolution. */
+  readonly error?: NodeJS.ErrnoException;
+  /** The reason why no address may be called, for the operator. */
+  readonly refusal?: string;
+  readonly addresses: readonly LookupAddress[];
+}
+
+/** Resolves a host, and checks each of its addresses. A literal address resolves to itself. */
+function resolveChecked(
+  { guard, resolve }: Required<Pick<GuardedAgentDeps, 'guard' | 'resolve'>>,
+  host: string,
+  done: (checked: Checked) => void,
+) {
+  const judge = (addresses: readonly LookupAddress[]): void => {
+    const refusals = addresses.map(({ address }) => guard.refuseAddress(address, host));
+    const refusal = refusals.find((sentence) => sentence !== undefined);
+    done(refusal === undefined ? { addresses } : { refusal, addresses: [] });
+  };
+  const found = (addresses: readonly LookupAddress[]) => {
+    const { nat64 } = guard;
+    if (!nat64 || addresses.every(({ family }) => family !== 6)) return judge(addresses);
+    nat64.refresh(resolve, (error) => (error ? done({ error, addresses: [] }) : judge(addresses)));
+  };
+  const family = isIP(host);
+  if (family !== 0) return found([{ address: host, family }]);
+  resolve(host, (failure, addresses) => {
+    if (!failure && addresses.length > 0) return found(addresses);
+    const error = failure ?? Object.assign(new Error('No address'), { code: 'ENODATA' });
+    const refusal = `${host} has no address (${error.code ?? 'no code'})`;
+    done({ error, refusal, addresses: [] });
+  });
+}
+
+/**
+ * Opens connections through the proxy, which resolves names itself. Where the name servers of this
+ * service know a name, its addresses are checked too; a name that they do not know is left to the
+ * proxy.
+ */
+function openByProxy(
+  tunnel: OpenTunnel,
+  checked: Required<Pick<GuardedAgentDeps, 'guard' | 'resolve'>>,
+  onNotCalled: (sentence: string) => void,
+): OpenTunnel {
+  return ({ host, port }, done) => {
+    const failed = (error: Error): void => {
+      const cause = error instanceof NotReached ? error.detail : error.message;
+      onNotCalled(`${host} by the egress proxy: ${cause}`);
+      done(error, null);
+    };
+    resolveChecked(checked, host, ({ error, refusal }) => {
+      if (refusal !== undefined && !error) return failed(new NotReached(refusal));
+      tunnel({ host, port }, (failure, socket) => (failure ? failed(failure) : done(null, socket)));
+    });
+  };
 }
 
 /** Names that may come from a hosts file, and the name servers for all others. */
