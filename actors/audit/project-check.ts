@@ -8,6 +8,7 @@ import type {
   StoredCommit,
   StoredStart,
 } from '../../sqlite/platform/control/commit-reader.ts';
+import { DamagedRow } from '../../sqlite/platform/row-checksum.ts';
 import { GENESIS } from '../../streams/platform/commit/chain.ts';
 import {
   CommitCorrupt,
@@ -107,7 +108,10 @@ export class ProjectCheck {
       this.#checkVouching(stored, header);
       await this.#checkBody(stored, header);
     } catch (error) {
-      const isBroken = error instanceof CommitCorrupt || error instanceof UnknownCommitFormat;
+      const isBroken =
+        error instanceof CommitCorrupt ||
+        error instanceof UnknownCommitFormat ||
+        error instanceof DamagedRow;
       if (!isBroken) throw error;
       this.break(stored, error.message);
     }

@@ -6,6 +6,7 @@
  */
 import Database from 'better-sqlite3';
 import { makePrivate } from './private-file.ts';
+import { addChecksumFunction } from './row-checksum.ts';
 
 export type SqliteDatabase = Database.Database;
 
@@ -57,6 +58,9 @@ export function openDatabase(options: OpenDatabaseOptions): SqliteDatabase {
     database.pragma(`synchronous = ${options.synchronous}`);
     database.pragma(`wal_autocheckpoint = ${WAL_AUTOCHECKPOINT_PAGES}`);
     database.pragma('foreign_keys = ON');
+    // A page of a tree whose cells lie outside of it is an error, not an answer.
+    database.pragma('cell_size_check = ON');
+    addChecksumFunction(database);
     if (options.secureDelete) database.pragma('secure_delete = ON');
     const area = options.area ?? 'main';
     if (readonly) assertMigrated(database, options.migrations, area);
@@ -79,6 +83,8 @@ export function migrate(
   area = 'main',
 ): void {
   assertNumbered(migrations, area);
+  // Also for a connection opened elsewhere.
+  addChecksumFunction(database);
   database.exec(
     `CREATE TABLE IF NOT EXISTS schema_migrations (
        area TEXT NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (area, id)) STRICT, WITHOUT ROWID`,

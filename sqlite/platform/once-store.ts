@@ -9,6 +9,7 @@ import type { Clock } from '../../streams/platform/clock.ts';
 import { assertWithinOnceMax, type OnceStore } from '../../streams/platform/once-store.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { type Migration, openDatabase, type SqliteDatabase } from './database.ts';
+import { checksumOf } from './row-checksum.ts';
 
 export interface OnceStoreOptions {
   /** File path; created if missing. */
@@ -23,7 +24,8 @@ const BATCH_MAX = 1_000;
 /** Expired keys deleted by each transaction, besides two for each key in it. */
 const FORGOTTEN_MIN = 16;
 
-const migrations: readonly Migration[] = [
+/** Migrations of `claims.db`. */
+export const claimsMigrations: readonly Migration[] = [
   {
     id: 1,
     sql: `
@@ -31,11 +33,16 @@ const migrations: readonly Migration[] = [
         STRICT, WITHOUT ROWID;
       CREATE INDEX claims_by_end ON claims (until_ms);`,
   },
+  { id: 2, sql: 'ALTER TABLE claims ADD COLUMN checksum INTEGER' },
 ];
 
 /** Throws what `openDatabase` throws. */
 export function openOnceStore(options: OnceStoreOptions): SqliteOnceStore {
-  const database = openDatabase({ path: options.path, synchronous: 'FULL', migrations });
+  const database = openDatabase({
+    path: options.path,
+    synchronous: 'FULL',
+    migrations: claimsMigrations,
+  });
   return new SqliteOnceStore(database, options.clock);
 }
 
@@ -115,16 +122,19 @@ export class SqliteOnceStore implements OnceStore {
 }
 
 function writer(database: SqliteDatabase) {
-  const take = database.prepare<[Buffer, number, number]>(
-    'INSERT INTO claims (digest, until_ms) VALUES (?, ?) ' +
-      'ON CONFLICT DO UPDATE SET until_ms = excluded.until_ms WHERE until_ms <= ?',
+  const take = database.prepare<[Buffer, number, number, number]>(
+    'INSERT INTO claims (digest, until_ms, checksum) VALUES (?, ?, ?) ON CONFLICT DO UPDATE ' +
+      'SET until_ms = excluded.until_ms, checksum = excluded.checksum WHERE until_ms <= ?',
   );
   const forget = database.prepare<[number, number]>(
     'DELETE FROM claims WHERE digest IN ' +
       '(SELECT digest FROM claims WHERE until_ms <= ? ORDER BY until_ms LIMIT ?)',
   );
   return database.transaction((batch: readonly Waiting[], nowMs: number) => {
-    const taken = batch.map(({ digest, untilMs }) => take.run(digest, untilMs, nowMs).changes > 0);
+    const taken = batch.map(({ digest, untilMs }) => {
+      const checksum = checksumOf([digest, untilMs]);
+      return take.run(digest, untilMs, checksum, nowMs).changes > 0;
+    });
     forget.run(nowMs, FORGOTTEN_MIN + 2 * batch.length);
     return taken;
   });

@@ -4,6 +4,7 @@
  * project's audit log, so only the operator can read them.
  */
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { create, toJson } from '@bufbuild/protobuf';
 import {
   type LogVerification,
@@ -14,6 +15,8 @@ import type { Host, ListOptions } from '../../actors/platform/host/host-port.ts'
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
 import { StreamOnDisk } from '../../sqlite/platform/embedded-stream/stream-read.ts';
+import type { FileCheck } from '../../sqlite/platform/file-check.ts';
+import { HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { CommitBodiesOfStream } from '../../streams/platform/commit/commit-bodies.ts';
@@ -29,6 +32,8 @@ import { ListTransitionsResponseSchema } from '../gen/svc/audit/v1/audit_pb.ts';
 import { collect, mapPage } from '../platform/api/paging.ts';
 import { actorsForPeople, transitionMessage } from '../platform/api/transition-messages.ts';
 import type { AdminRoutes } from './admin-server.ts';
+import { checkFiles } from './check/check-files.ts';
+import { checkDataFile, DATA_FILES, type DataFile } from './check/data-files.ts';
 import { type Body, optionalText } from './operator.ts';
 
 export const AUDIT_VERIFY_PATH = '/v1/audit/verify';
@@ -37,34 +42,67 @@ export const TRANSITIONS_PATH = '/v1/audit/transitions';
 /** Commits between two progress reports. */
 const TOLD_EACH = 100;
 
-/** Responds to `AUDIT_VERIFY_PATH` with a `LogVerification`, after `VerifyProgress`. */
+/** The result of `svc audit verify`: the log, and the files that the service decides from. */
+export interface AuditVerification extends LogVerification {
+  readonly files: readonly FileCheck[];
+}
+
+/** Databases that `svc audit verify` checks: all except history.db. */
+export const AUDITED_FILES: readonly DataFile[] = DATA_FILES.filter(
+  (file) => file !== HISTORY_FILE,
+);
+
+/**
+ * Responds to `AUDIT_VERIFY_PATH` with an `AuditVerification`, after `FilesProgress` and
+ * `VerifyProgress`.
+ */
 export function auditRoutes(parts: {
   readonly stream: Stream;
   readonly controlPath: string;
   readonly clock: Clock;
+  readonly folder: string;
+  readonly masterKey: () => Uint8Array | undefined;
 }): AdminRoutes {
   return {
-    async [AUDIT_VERIFY_PATH](signal, onProgress): Promise<LogVerification> {
-      const reader = new CommitReader(parts.controlPath);
-      const bodies = new CommitBodiesOfStream(parts.stream);
-      try {
-        return await verifyLog({
-          reader,
-          bodies,
-          machines: machineDefinitions,
-          clock: parts.clock,
-          signal,
-          onProgress(progress) {
-            const { verified, commits } = progress;
-            if (verified % TOLD_EACH === 0 || verified === commits) onProgress(progress);
-          },
-        });
-      } finally {
-        await bodies.close();
-        reader.close();
-      }
+    async [AUDIT_VERIFY_PATH](signal, onProgress): Promise<AuditVerification> {
+      const { folder, masterKey } = parts;
+      const job = { folder, files: AUDITED_FILES, masterKey: masterKey() };
+      const files = await checkFiles({ ...job, signal, onProgress });
+      return withFiles(files, async () => {
+        const reader = new CommitReader(parts.controlPath);
+        const bodies = new CommitBodiesOfStream(parts.stream);
+        try {
+          return await verifyLog({
+            reader,
+            bodies,
+            machines: machineDefinitions,
+            clock: parts.clock,
+            signal,
+            onProgress(progress) {
+              const { verified, commits } = progress;
+              if (verified % TOLD_EACH === 0 || verified === commits) onProgress(progress);
+            },
+          });
+        } finally {
+          await bodies.close();
+          reader.close();
+        }
+      });
     },
   };
+}
+
+/** If damaged files prevent the verification of the log, the damage is the result. */
+async function withFiles(
+  files: readonly FileCheck[],
+  verify: () => Promise<LogVerification>,
+): Promise<AuditVerification> {
+  try {
+    return { ...(await verify()), files };
+  } catch (error) {
+    if (files.every(({ damage }) => damage.length === 0)) throw error;
+    return { hasLog: false, projects: [], files };
+  }
 }
 
 /** Maximum transitions in one response, and their number by default. */
@@ -131,26 +169,35 @@ function limitOf(body: Body): number {
   throw invalidField('limit', message);
 }
 
+/** A data folder without a service, and its master key, if it is there. */
+export interface FolderOnDisk {
+  readonly folder: string;
+  readonly masterKey: Uint8Array | undefined;
+}
+
 /**
- * Changes nothing. Without `events`, the log is on a server. Throws `SqliteError`,
+ * Changes nothing. Without `events.db`, the log is on a server. Throws `SqliteError`,
  * `SchemaMismatch`, `StreamMisconfigured`.
  */
 export async function verifyOnDisk(
-  paths: { readonly control: string; readonly events: string },
+  { folder, masterKey }: FolderOnDisk,
   options: Pick<LogVerifierOptions, 'clock' | 'onProgress'>,
-): Promise<LogVerification> {
-  const reader = new CommitReader(paths.control);
-  try {
-    const { events } = paths;
-    const bodies = existsSync(events) ? new StreamOnDisk(events, EVENTS_STREAM) : null;
+): Promise<AuditVerification> {
+  const files = AUDITED_FILES.flatMap((file) => checkDataFile(folder, file, masterKey) ?? []);
+  return withFiles(files, async () => {
+    const reader = new CommitReader(join(folder, 'control.db'));
     try {
-      return await verifyLog({ reader, bodies, machines: machineDefinitions, ...options });
+      const events = join(folder, 'events.db');
+      const bodies = existsSync(events) ? new StreamOnDisk(events, EVENTS_STREAM) : null;
+      try {
+        return await verifyLog({ reader, bodies, machines: machineDefinitions, ...options });
+      } finally {
+        bodies?.close();
+      }
     } finally {
-      bodies?.close();
+      reader.close();
     }
-  } finally {
-    reader.close();
-  }
+  });
 }
 
 /**

@@ -6,10 +6,11 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { LogVerification, VerifyProgress } from '../../actors/audit/log-verifier.ts';
+import type { VerifyProgress } from '../../actors/audit/log-verifier.ts';
 import type { Broken, ProjectVerification } from '../../actors/audit/project-check.ts';
 import { AdminFault, askService, NoService } from '../admin/admin-client.ts';
-import { AUDIT_VERIFY_PATH } from '../admin/audit-routes.ts';
+import { AUDIT_VERIFY_PATH, type AuditVerification } from '../admin/audit-routes.ts';
+import type { FilesProgress } from '../admin/check/check-thread.ts';
 import type { SinkComparison } from '../audit/export/compare-sink.ts';
 import {
   AuditService,
@@ -17,6 +18,7 @@ import {
   type Transition,
 } from '../gen/svc/audit/v1/audit_pb.ts';
 import { DataFolderUnusable, toDataFolderFault } from '../platform/data-folder.ts';
+import { readMasterKey } from '../platform/master-key.ts';
 import { ConfigError } from '../platform/settings/config.ts';
 import { tableLines } from '../platform/table.ts';
 import { actorsCalled } from './audit-actors.ts';
@@ -34,6 +36,7 @@ import { messageDocument } from './client/output.ts';
 import { processPorts } from './client/ports.ts';
 import { ProgressLine } from './client/progress-line.ts';
 import { EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
+import { filesLines, isDamaged } from './damage-lines.ts';
 import { timeOptions } from './monitoring/filters.ts';
 import { settingsOfService } from './service-folder.ts';
 import { actionTable, transitionTable } from './transition-table.ts';
@@ -45,7 +48,8 @@ const USAGE = `Usage: svc audit verify [--data FOLDER] [--sink FILE]... [--json]
 
   verify  Prove that the recorded history matches what was committed. Checks every project's chain
           of commits, the bodies that the log still holds, the transitions in the audit trail,
-          each step by its machine, and every row of an instance. Exit code 1 on a fault, which
+          each step by its machine, every row of an instance, and every page and row of all
+          databases except history.db ("svc history check"). Exit code 1 on a fault, which
           is reported with its first commit, or if the log is elsewhere: then only the chain can
           be checked.
 
@@ -61,6 +65,7 @@ The service that runs on the folder is queried; if none runs, the databases are 
 
 interface Requested {
   readonly folder: string;
+  readonly masterKeyFile: string;
   readonly json: boolean;
   /** Files of an audit sink; if empty, the log is verified. */
   readonly sinks: readonly string[];
@@ -83,7 +88,8 @@ function parseArguments(
   }
   try {
     const settings = settingsOfService(flags, environment);
-    return { folder: settings.data, json: flags.length < others.length, sinks };
+    const { data: folder, masterKeyFile } = settings;
+    return { folder, masterKeyFile, json: flags.length < others.length, sinks };
   } catch (error) {
     if (error instanceof ConfigError) return { problem: error.problems.join('\n') };
     throw error;
@@ -130,11 +136,11 @@ function controlIn(folder: string): string {
 
 async function verify(requested: Requested, surroundings: Surroundings): Promise<number> {
   if (requested.sinks.length > 0) return verifySink(requested, surroundings);
-  const { folder, json } = requested;
+  const { json } = requested;
   const progress = new ProgressLine(surroundings, 'verified', 'commits');
-  const result = await askOrRead(folder, surroundings, ({ verified, commits }) =>
-    progress.show(verified, commits),
-  );
+  const result = await askOrRead(requested, surroundings, (line) => {
+    if ('verified' in line) progress.show(line.verified, line.commits);
+  });
   progress.end();
   const text = json ? `${JSON.stringify(result, null, 2)}\n` : verificationText(result);
   surroundings.stdout(text);
@@ -142,31 +148,39 @@ async function verify(requested: Requested, surroundings: Surroundings): Promise
 }
 
 async function askOrRead(
-  folder: string,
+  { folder, masterKeyFile }: Requested,
   { stderr, client = processPorts() }: Surroundings,
-  onProgress: (progress: VerifyProgress) => void,
-): Promise<LogVerification> {
+  onProgress: (progress: VerifyProgress | FilesProgress) => void,
+): Promise<AuditVerification> {
   try {
     // Both sides are the same program.
-    const onLine = (line: unknown) => onProgress(line as VerifyProgress);
-    return (await askService(folder, AUDIT_VERIFY_PATH, onLine)) as LogVerification;
+    const onLine = (line: unknown) => onProgress(line as VerifyProgress | FilesProgress);
+    return (await askService(folder, AUDIT_VERIFY_PATH, onLine)) as AuditVerification;
   } catch (error) {
     if (!(error instanceof NoService)) throw error;
   }
   const paths = { control: controlIn(folder), events: join(folder, 'events.db') };
-  stderr(`No service is running on ${folder}. Reading control.db and events.db directly\n`);
+  stderr(`No service is running on ${folder}. Reading its databases directly\n`);
   if (!existsSync(paths.events))
     stderr('There is no events.db, so only the chain itself can be verified\n');
   const { verifyOnDisk } = await import('../admin/audit-routes.ts');
   try {
-    return await verifyOnDisk(paths, { clock: client.clock, onProgress });
+    const masterKey = existsSync(masterKeyFile) ? readMasterKey(masterKeyFile) : undefined;
+    return await verifyOnDisk({ folder, masterKey }, { clock: client.clock, onProgress });
   } catch (error) {
     throw toDataFolderFault(error, paths.control);
   }
 }
 
-function verificationText(verification: LogVerification): string {
-  const { projects, hasLog } = verification;
+function verificationText(verification: AuditVerification): string {
+  return [logText(verification), ...filesLines(verification.files)].join('');
+}
+
+function logText(verification: AuditVerification): string {
+  const { projects, hasLog, files } = verification;
+  if (projects.length === 0 && isDamaged(files)) {
+    return 'The log could not be verified, because a database is damaged\n';
+  }
   if (projects.length === 0) return 'No commits yet, so there is nothing to verify\n';
   const columns = [
     { title: 'project' },
@@ -183,7 +197,8 @@ function verificationText(verification: LogVerification): string {
 }
 
 /** Whether everything holds and the log was available as evidence. */
-function isProven({ projects, hasLog }: LogVerification): boolean {
+function isProven({ projects, hasLog, files }: AuditVerification): boolean {
+  if (isDamaged(files)) return false;
   return projects.every(({ broken }) => broken === null) && (hasLog || projects.length === 0);
 }
 
@@ -216,7 +231,7 @@ function resultOf({ broken, headersAlone }: ProjectVerification, hasLog: boolean
   return headersAlone === 0 ? 'holds' : 'holds, as far back as the log reaches';
 }
 
-function provenLines({ projects, hasLog }: LogVerification): string[] {
+function provenLines({ projects, hasLog }: AuditVerification): string[] {
   const sum = (field: 'headersAlone' | 'stateAlone' | 'instances' | 'commits'): number =>
     projects.reduce((total, project) => total + project[field], 0);
   const headers = sum('headersAlone');

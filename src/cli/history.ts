@@ -5,15 +5,13 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type {
-  CheckReport,
-  DamagedChunk,
-} from '../../sqlite/telemetry/history/chunk/chunk-check.ts';
+import type { DamagedChunk } from '../../sqlite/telemetry/history/chunk/chunk-check.ts';
 import { AdminFault, askService, NoService } from '../admin/admin-client.ts';
 import {
   type CheckProgress,
   HISTORY_CHECK_PATH,
   HISTORY_STATS_PATH,
+  type HistoryCheck,
   type HistoryStatsAnswer,
 } from '../admin/history-routes.ts';
 import { DataFolderUnusable, toDataFolderFault } from '../platform/data-folder.ts';
@@ -21,13 +19,15 @@ import { ConfigError } from '../platform/settings/config.ts';
 import { bytesText, count, tableLines } from '../platform/table.ts';
 import { ProgressLine } from './client/progress-line.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
+import { filesLines, isDamaged } from './damage-lines.ts';
 import { settingsOfService } from './service-folder.ts';
 
 const USAGE = `Usage: svc history stats [--data FOLDER] [--json]
        svc history check [--data FOLDER] [--json]
 
   stats   Show how much history is stored, the time it covers, and its size on disk.
-  check   Read every chunk and compare it with its checksum, its times and its statistics.
+  check   Read every chunk and compare it with its checksum, its times and its statistics; check
+          every page and row of history.db.
           Exit code 1 if one is damaged; the output says what to do.
 
   --data  Folder of the databases, as for "svc serve". Default: SVC_DATA, or ./data
@@ -100,11 +100,11 @@ async function check({ folder, json }: Requested, surroundings: Surroundings): P
   const progress = new ProgressLine(surroundings, 'checked', 'chunks');
   const onProgress = ({ checked, chunks }: CheckProgress) => progress.show(checked, chunks);
   const onLine = (line: unknown) => onProgress(line as CheckProgress);
-  const ask = async () => (await askService(folder, HISTORY_CHECK_PATH, onLine)) as CheckReport;
+  const ask = async () => (await askService(folder, HISTORY_CHECK_PATH, onLine)) as HistoryCheck;
   const report = await askOrRead(folder, surroundings, ask, (history) => history.check(onProgress));
   progress.end();
   surroundings.stdout(json ? jsonText(report) : checkText(report));
-  return report.damaged.length === 0 ? EXIT_OK : EXIT_FAULT;
+  return report.damaged.length === 0 && !isDamaged(report.files) ? EXIT_OK : EXIT_FAULT;
 }
 
 type HistoryOnDisk = import('../admin/history-routes.ts').HistoryOnDisk;
@@ -114,7 +114,7 @@ async function askOrRead<T>(
   folder: string,
   { stderr }: Surroundings,
   ask: () => Promise<T>,
-  read: (history: HistoryOnDisk) => T,
+  read: (history: HistoryOnDisk) => T | Promise<T>,
 ): Promise<T> {
   try {
     return await ask();
@@ -134,7 +134,7 @@ async function askOrRead<T>(
   try {
     const history = openHistoryOnDisk(path);
     try {
-      return read(history);
+      return await read(history);
     } finally {
       history.close();
     }
@@ -199,7 +199,11 @@ function dayLines({ days }: HistoryStatsAnswer['stored']): string[] {
   return ['', ...tableLines(columns, rows)];
 }
 
-function checkText(report: CheckReport): string {
+function checkText(report: HistoryCheck): string {
+  return [chunksText(report), ...filesLines(report.files)].join('');
+}
+
+function chunksText(report: HistoryCheck): string {
   const { damaged, chunks, rows, samples, bytes } = report;
   const what = `${count(chunks)} chunks, ${count(rows)} rows, ${count(samples)} samples, ${bytesText(bytes)}`;
   if (damaged.length === 0) return `${what}: no damage found\n`;

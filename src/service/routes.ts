@@ -70,6 +70,7 @@ import { passReadyBytes } from '../platform/api/list-answer.ts';
 import { bodyBytesMaxOf, requestCompressions } from '../platform/api/message-bytes.ts';
 import { completeResponses } from '../platform/api/response-mapping.ts';
 import { releaseSlots, slotsOfPeople } from '../platform/api/slots.ts';
+import type { RecordDamage } from '../platform/damage.ts';
 import type { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import type { ProjectBounds, ProjectGate } from '../platform/gate/project-gate.ts';
 import { ANSWER_BYTES_MAX, BODY_BYTES_MAX } from '../platform/http-limits.ts';
@@ -109,6 +110,8 @@ export interface RpcDeps
   readonly gate: ProjectGate;
   readonly ingestRates: IngestRates;
   readonly recordRefusal: ProjectBounds['recordRefusal'];
+  /** Counts a call that needed damaged data. */
+  readonly recordDamage?: RecordDamage;
   readonly limitUse: Pick<ProjectLimitUse, 'of'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -127,7 +130,7 @@ export function connectOptions(deps: RpcDeps) {
         .set(addressKey, ip),
     requestGate: requestGate(deps),
     interceptors: [
-      mapErrors(deps.log, deps.recordRefusal),
+      mapErrors(deps.log, deps.recordRefusal, deps.recordDamage),
       slotsOfPeople(deps.gate),
       recordAnonymousSuccess,
     ],

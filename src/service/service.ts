@@ -81,6 +81,7 @@ import { createPositions, SEQUENCE_PURPOSE } from '../platform/http/sequence.ts'
 import { openHttpServer } from '../platform/http/server.ts';
 import { pageHostOf, ServiceAddress } from '../platform/http/service-address.ts';
 import type { Log } from '../platform/log.ts';
+import { findMasterKey } from '../platform/master-key.ts';
 import { watchMembership } from '../platform/membership-check.ts';
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
 import { countLostWork, type RoomBase, type Storage } from '../platform/room-base.ts';
@@ -94,8 +95,10 @@ import { openIngest } from '../telemetry/open-ingest.ts';
 import { addPromqlRoutes } from '../telemetry/prometheus-api/routes.ts';
 import { openQueries } from '../telemetry/query/open-queries.ts';
 import { openVms } from '../vms/open-vms.ts';
+import { MARKED_STREAMS, marksPart } from './acknowledged-marks.ts';
 import { timersPart, watchClock } from './clock-parts.ts';
 import { startCollecting } from './collecting.ts';
+import { type DamageWatch, watchDamage } from './damage-watch.ts';
 import { prepareDemo } from './demo.ts';
 import { continueKeyChange } from './key-change.ts';
 import { connectOptions, rpcRoutes } from './routes.ts';
@@ -103,7 +106,7 @@ import type { RunningService, ServicePorts } from './running-service.ts';
 import { openSnapshots } from './snapshots.ts';
 import { watchPermissions } from './start-checks.ts';
 import { createStartWait } from './start-wait.ts';
-import { openStorage } from './storage.ts';
+import { keyFile, openStorage } from './storage.ts';
 import { superviseParts } from './supervise-parts.ts';
 
 export interface ServiceOptions {
@@ -154,6 +157,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   const storage = await openStorage({ base, ports, wait });
   if (storage.copies) watchCopies(base, storage.copies);
   watchMembership(base, storage.member);
+  const damage = watchDamage(base, storage.startCheck, storage.lost);
   const admin = await openAdmin(base, storage);
   const changeLimits = openChangeLimits(base);
   const started = await startHost(base, storage, changeLimits);
@@ -163,8 +167,8 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   const bounds = openProjectBounds({ clock, metrics, host });
   const { identity: installation } = await storage.stream.state(eventsStream().name);
   const address = new ServiceAddress(settings.publicUrl, pageHostOf(installation));
-  const rooms = openRooms({ base, storage, bounds, host, address, ports, changeLimits });
-  const api = await openApi({ base, storage, bounds, host, address, rooms, openMetrics });
+  const rooms = openRooms({ base, storage, bounds, host, address, ports, changeLimits, damage });
+  const api = await openApi({ base, storage, bounds, host, address, rooms, openMetrics, damage });
   const { http, identity } = api;
   rooms.start();
   const stopping = new AbortController();
@@ -229,15 +233,18 @@ interface RoomParts {
   readonly address: ServiceAddress;
   readonly ports: ServicePorts;
   readonly changeLimits: ChangeLimits;
+  readonly damage: DamageWatch;
 }
 
 /**
  * The rooms between the streams: VMs, ingest, alerting, delivery, audit. Their parts run from
  * `start` on, and close after the API, whose last requests need them.
  */
-function openRooms({ base, storage, bounds, host, address, ports, changeLimits }: RoomParts) {
+function openRooms(parts: RoomParts) {
+  const { base, storage, bounds, host, address, ports, changeLimits, damage } = parts;
   const { origin } = address;
   const { history, member } = storage;
+  const { settings, clock } = base;
   const lost = countLostWork(base.metrics);
   const projectLimits = new ProjectLimitsReader(host);
   const { parts: vmParts, ...vms } = openVms({ base, storage, host, projectLimits, lost });
@@ -281,6 +288,10 @@ function openRooms({ base, storage, bounds, host, address, ports, changeLimits }
     retentionPart({ base, storage, host, lost }),
     ...(snapshots === undefined ? [] : [snapshots.part]),
     membershipPart({ base, storage, host, origin, evaluator, datacenters }),
+    damage.part,
+    ...(member.isAlone
+      ? [marksPart({ folder: settings.data, stream: storage.stream, names: MARKED_STREAMS, clock })]
+      : []),
   ]);
   return { vms, intake, alerting, delivery, limitUse, snapshots: snapshots?.keeper, start };
 }
@@ -338,10 +349,11 @@ function membershipPart(parts: {
 async function openAdmin({ settings, log, clock, closers }: RoomBase, storage: Storage) {
   const { stream, copies, keyId, secrets, history, controlPath, member } = storage;
   try {
+    const masterKey = () => findMasterKey(keyFile(settings));
     const embedded = [eventsStream(), samplesSpec, deliveriesSpec];
     const routes = {
-      ...historyRoutes(history),
-      ...auditRoutes({ stream, controlPath, clock }),
+      ...historyRoutes(history, settings.data),
+      ...auditRoutes({ stream, controlPath, clock, folder: settings.data, masterKey }),
       ...backupRoutes({
         folder: settings.data,
         clock,
@@ -451,6 +463,7 @@ interface ApiParts {
   readonly address: ServiceAddress;
   readonly rooms: Rooms;
   readonly openMetrics: ReturnType<typeof metricsListener>;
+  readonly damage: DamageWatch;
 }
 
 /** Opens the listener of the service's own metrics, at most once. */
@@ -487,7 +500,14 @@ async function openApi(parts: ApiParts) {
   const rpc = {
     ...rpcParts(parts, identity),
     ...delivery,
-    ...openQueries({ base, storage, host, pendingAlerts: alertingRules.pending }),
+    ...openQueries({
+      base,
+      storage,
+      host,
+      pendingAlerts: alertingRules.pending,
+      recordDamage: parts.damage.record,
+    }),
+    recordDamage: parts.damage.record,
   };
   const dashboard = openDashboard({ base, identity, address });
   const http = await openHttpServer({

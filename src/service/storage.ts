@@ -23,12 +23,13 @@ import { openDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { type FolderLock, lockFolder } from '../../sqlite/platform/lock-file.ts';
 import { openOnceStore } from '../../sqlite/platform/once-store.ts';
+import type { DamagedRow } from '../../sqlite/platform/row-checksum.ts';
 import { openSecretStore } from '../../sqlite/platform/secrets/local-secrets.ts';
 import { assertSharedKey, sealedSpec } from '../../sqlite/platform/secrets/sealed-stream.ts';
 import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import { openSharedSecrets } from '../../sqlite/platform/secrets/shared-secrets.ts';
 import { HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
-import { openHistory } from '../../sqlite/telemetry/history/store/store.ts';
+import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
 import { eventsStream } from '../../streams/platform/commit/events.ts';
 import type { JetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
 import { onceSpec, openStreamOnceStore } from '../../streams/platform/jetstream/once-store.ts';
@@ -42,18 +43,21 @@ import { snapshotsStream } from '../../streams/platform/snapshots.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { assertNoUnfinishedRestore } from '../admin/backup/restore.ts';
 import type { Closers } from '../platform/closers.ts';
-import { toDataFolderFault } from '../platform/data-folder.ts';
+import { DataFolderUnusable, toDataFolderFault } from '../platform/data-folder.ts';
 import {
   createDerivedKeys,
   type DerivedKeys,
   keepEarlierKey,
   UNSUBSCRIBE_PURPOSE,
 } from '../platform/derived-keys.ts';
+import type { Log } from '../platform/log.ts';
 import { findMasterKey, loadMasterKey, replaceMasterKey } from '../platform/master-key.ts';
 import type { RoomBase, Storage } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { programVersion } from '../platform/version.ts';
 import { reportHistoryGap } from '../telemetry/history-gap.ts';
+import { type LostEnd, lostEnds, MARKED_STREAMS, MARKS_FILE } from './acknowledged-marks.ts';
+import { checkAtStart, type StartCheck } from './damage-watch.ts';
 import { joinFromSnapshot } from './joining.ts';
 import type { ServicePorts } from './running-service.ts';
 import { assertStartable, SECRETS_FILE } from './start-checks.ts';
@@ -75,20 +79,31 @@ export interface StorageParts {
   readonly wait: Pick<StartWait, 'until' | 'over'>;
 }
 
+/** The open storage, and what the check of its files found before. */
+export interface OpenStorage extends Storage {
+  readonly startCheck: StartCheck;
+  /** Streams that end before what they had acknowledged. */
+  readonly lost: readonly LostEnd[];
+}
+
 /**
  * Opens everything; `closers` closes it in reverse. Checks whatever may refuse the start before
  * anything is made or written. Throws `DataFolderUnusable` with the file that cannot be used, and
  * the faults of its parts.
  */
-export async function openStorage(parts: StorageParts): Promise<Storage> {
+export async function openStorage(parts: StorageParts): Promise<OpenStorage> {
   const { settings, clock, random, log, closers } = parts.base;
   const folder = settings.data;
   const lock = await using(folder, () => lockFolder(folder));
   closers.add('folder lock', () => lock.release());
   assertNoUnfinishedRestore(folder);
+  // First: what follows opens the files, after which SQLite has dropped what it cannot read.
+  const startCheck = checkAtStart(folder, isShared(parts));
   await assertStartable(settings, random);
   const path = join(folder, 'control.db');
-  const { stream, copies } = await openComparedStream(parts, path);
+  const damaged: DamagedSamples[] = [];
+  let onDamaged: OnDamagedSamples = (found) => void damaged.push(found);
+  const { stream, copies } = await openComparedStream(parts, path, (found) => onDamaged(found));
   const member = await openMembership(parts, stream, lock);
   closers.add('membership', () => member.leave());
   const { secrets, keys } = await using(join(folder, SECRETS_FILE), () =>
@@ -107,21 +122,63 @@ export async function openStorage(parts: StorageParts): Promise<Storage> {
   );
   closers.add('history', () => history.close());
   await reportHistoryGap({ history, stream, samples, nowMs: clock.now() }, log);
+  onDamaged = (found) => recordDamagedSamples(parts.base.log, history, found);
+  for (const found of damaged) onDamaged(found);
+  const lost = isShared(parts) ? [] : await lostEnds(folder, stream, MARKED_STREAMS);
+  assertUsableEnds(folder, lost, history);
   await parts.wait.over();
   const opened = { stream, store, secrets, history, onceStore, controlPath: path };
   const masterKey = { keyId: secrets.keyId, changeMasterKey: masterKeyChanges(secrets, keys) };
   const asMember = { member, ownership: member, ...(copies && { copies }) };
-  return { ...opened, ...asMember, ...masterKey, deriveKey: keys.derive };
+  return { ...opened, ...asMember, ...masterKey, deriveKey: keys.derive, startCheck, lost };
+}
+
+/**
+ * Without its end, EVENTS contradicts what callers were told, and a sample log that ends below what is
+ * in chunks would assign sequences again. Throws `DataFolderUnusable`.
+ */
+function assertUsableEnds(folder: string, lost: readonly LostEnd[], history: History): void {
+  for (const { stream, last, acknowledged } of lost) {
+    if (stream === SAMPLES_STREAM && history.newestFloor() <= last) continue;
+    const file = fileOf(folder, stream);
+    const way =
+      stream === SAMPLES_STREAM
+        ? `Restore a backup, or move ${file} and ${file}-wal aside: the samples in them are lost`
+        : `Restore a backup, or remove ${join(folder, MARKS_FILE)} to continue without them`;
+    throw new DataFolderUnusable(
+      `SVC_DATA ${folder} is damaged: ${file} ends at ${last} of ${stream}, but ${acknowledged} was ` +
+        `acknowledged. Its write-ahead log was cut, or an older copy of the file is in its place. ${way}`,
+    );
+  }
+}
+
+/** A batch of the sample log that cannot be read, and the time at which it was stored, Unix ms. */
+interface DamagedSamples {
+  readonly damage: DamagedRow;
+  readonly timeMs: number;
+}
+
+type OnDamagedSamples = (found: DamagedSamples) => void;
+
+/** Samples are stored within minutes of their observation; later ones are few. */
+const STORED_WITHIN_MS = 10 * 60_000;
+
+/** Responses about that time report `HISTORY_LOST`. */
+function recordDamagedSamples(log: Log, history: History, { damage, timeMs }: DamagedSamples) {
+  history.recordLost({ fromMs: timeMs - STORED_WITHIN_MS, toMs: timeMs });
+  log.error({ err: damage, part: 'history' }, 'A batch of samples is damaged and was skipped');
 }
 
 /** The stream. A shared one is compared with the requirements before anything is made on it. */
 async function openComparedStream(
   parts: StorageParts,
   controlPath: string,
+  damagedSamples: OnDamagedSamples,
 ): Promise<Pick<Storage, 'stream' | 'copies'>> {
   const { base, ports, wait } = parts;
   const { settings, random, closers } = base;
-  const stream: OnServers = ports.stream ?? (await wait.until(() => openStream(parts)));
+  const stream: OnServers =
+    ports.stream ?? (await wait.until(() => openStream({ ...parts, damagedSamples })));
   if (!ports.stream) closers.add('stream', () => stream.close());
   if (!isShared(parts)) return { stream };
   const { copies } = stream;
@@ -243,14 +300,18 @@ function masterKeyChanges(secrets: SecretStore, keys: DerivedKeys): Storage['cha
 }
 
 /** Location of the master key, and of what is sealed under it. */
-function keyFile({ data, masterKeyFile: file, masterKeyFileGiven: mustExist }: Settings) {
+export function keyFile({ data, masterKeyFile: file, masterKeyFileGiven: mustExist }: Settings) {
   return { file, mustExist, storePath: join(data, SECRETS_FILE) };
+}
+
+interface StreamParts extends StorageParts {
+  readonly damagedSamples: OnDamagedSamples;
 }
 
 /** A stream that may be on servers. */
 type OnServers = Stream & Partial<Pick<JetStream, 'copies'>>;
 
-async function openStream({ base, ports }: StorageParts): Promise<OnServers> {
+async function openStream({ base, ports, damagedSamples }: StreamParts): Promise<OnServers> {
   const { settings, clock, random } = base;
   const { fsyncDelayMs } = ports;
   if (settings.natsUrl) {
@@ -260,6 +321,12 @@ async function openStream({ base, ports }: StorageParts): Promise<OnServers> {
   }
   return openEmbeddedStream({
     storage: (name) => fileOf(settings.data, name),
+    // One damaged batch must not keep the others from being evaluated: it is a gap.
+    skipsDamaged: (name, { damage, timeMs }) => {
+      if (name !== SAMPLES_STREAM) return false;
+      damagedSamples({ damage, timeMs });
+      return true;
+    },
     clock,
     random,
     ...(fsyncDelayMs === undefined ? {} : { fsyncDelayMs }),

@@ -548,7 +548,7 @@ test('an owner whose clock is set wrong hands its shares to the others', async (
   t.ok(owned(first).length > 0, 'and gets its shares back');
 });
 
-test('DUR-29: a member with a lasting fault gives its shares to the others', async (t) => {
+test('DUR-30: a member with a lasting fault gives its shares to the others', async (t) => {
   const { clock, log } = world();
   const three = [start(log, clock), start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
@@ -571,7 +571,7 @@ test('DUR-29: a member with a lasting fault gives its shares to the others', asy
   t.same(owned(sick), before, 'and gets its shares back');
 });
 
-test('DUR-29: where nobody is fit, the holders stay, and a lost share is taken', async (t) => {
+test('DUR-30: where nobody is fit, the holders stay, and a lost share is taken', async (t) => {
   const { clock, log } = world();
   const three = [start(log, clock), start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
@@ -590,7 +590,7 @@ test('DUR-29: where nobody is fit, the holders stay, and a lost share is taken',
   t.same(owned(sick), []);
 });
 
-test('DUR-29: a share of a newer program goes to no member that is too old for it', async (t) => {
+test('DUR-30: a share of a newer program goes to no member that is too old for it', async (t) => {
   const { clock, log } = world();
   const [first, second] = [start(log, clock), start(log, clock)];
   first.barred = [3];

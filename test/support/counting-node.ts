@@ -50,7 +50,7 @@ export function clearPlace(place: Place): void {
   const { database } = place;
   for (const table of tables) database.exec(`DELETE FROM ${table[0]}`);
   database.exec(
-    "UPDATE position SET stream_identity = '', format = 0, applied = 0, applied_hash = '', gapped = 0",
+    "UPDATE position SET stream_identity = '', format = 0, applied = 0, applied_hash = '', gapped = 0, checksum = NULL",
   );
   place.store = openInstanceStore(database);
 }

@@ -103,6 +103,11 @@ export function openStreamCopy(path: string, stream: string): StreamCopy | undef
   };
 }
 
+/** Brings a copy to this program's schema. Throws `SchemaMismatch` if a newer program wrote it. */
+export function migrateStreamCopy(path: string): void {
+  open(path, false).close();
+}
+
 function open(path: string, readonly: boolean): SqliteDatabase {
   return openDatabase({
     path,

@@ -9,13 +9,8 @@ import type {
   StoredInstance,
 } from '../../../streams/platform/commit/projection.ts';
 import { openDatabase, type SqliteDatabase } from '../database.ts';
-import {
-  type InstanceRow,
-  type TransitionRow,
-  toInstance,
-  toTransition,
-} from './instance-reads.ts';
 import { instanceMigrations, TRANSITION_PLACES } from './instances-schema.ts';
+import { type InstanceRow, type TransitionRow, toInstance, toTransition } from './stored-rows.ts';
 
 /** A commit as stored in the projection. */
 export interface StoredCommit {

@@ -9,15 +9,15 @@ import type {
 } from '../../../streams/platform/commit/commit.ts';
 import { REQUEST_KEPT_MS } from '../../../streams/platform/commit/projection.ts';
 import type { SqliteDatabase } from '../database.ts';
+import { checksumOf } from '../row-checksum.ts';
 import { changeUseWriter } from './change-use-writer.ts';
 import {
-  INDEX_COLUMNS,
   type IndexedMachines,
   indexValues,
   RECORD_INDEXES,
   recordIndexValues,
 } from './index-columns.ts';
-import { TRANSITION_PLACES } from './instances-schema.ts';
+import { INSTANCE_COLUMNS, TRANSITION_PLACES } from './instances-schema.ts';
 
 /** Forgotten requests removed per commit: a bound on its time, the same on all nodes. */
 const FORGET_MAX = 1000;
@@ -34,7 +34,7 @@ export function applyCommit(writes: Writes, encoded: EncodedCommit, sequence: nu
     for (const step of decision.steps) {
       last.set(`${step.machine} ${step.instance}`, step);
       const id = sequence * TRANSITION_PLACES + place++;
-      writes.transition.run(
+      const columns = [
         id,
         commit.project,
         step.machine,
@@ -45,7 +45,8 @@ export function applyCommit(writes: Writes, encoded: EncodedCommit, sequence: nu
         step.from === null ? null : JSON.stringify(step.from),
         JSON.stringify(step.to),
         decision.request?.id ?? null,
-      );
+      ];
+      writes.transition.run(...columns, checksumOf(columns));
     }
     applyRecords(writes, commit.project, decision);
     applyRequest(writes, commit, decision, sequence);
@@ -70,7 +71,7 @@ export function applyCommit(writes: Writes, encoded: EncodedCommit, sequence: nu
 
 function applyStep(writes: Writes, commit: Commit, step: InstanceStep): void {
   const { project, at } = commit;
-  writes.instance.run(
+  const columns = [
     project,
     step.machine,
     step.instance,
@@ -82,12 +83,15 @@ function applyStep(writes: Writes, commit: Commit, step: InstanceStep): void {
     at,
     at,
     ...indexValues(writes.machines, step.machine, step.context),
-  );
-  writes.version.run(project, step.machine, step.version);
+  ];
+  writes.instance.run(...columns, checksumOf(columns));
+  const version = [project, step.machine, step.version];
+  writes.version.run(...version, checksumOf(version));
   writes.clearTimers.run(step.instance, step.machine, project);
   for (const timer of step.timers) {
     const event = JSON.stringify(timer.event);
-    writes.timer.run(project, step.machine, step.instance, timer.id, timer.dueMs, event);
+    const row = [project, step.machine, step.instance, timer.id, timer.dueMs, event];
+    writes.timer.run(...row, checksumOf(row));
   }
 }
 
@@ -101,7 +105,8 @@ function applyTruncation(
   writes.truncateTransitions.run(project, (sequence + 1) * TRANSITION_PLACES);
   writes.truncateCommits.run(project, number);
   writes.forgetSetBacks.run(project, number);
-  writes.chainStart.run(project, number, hash, at, sequence, decided, line);
+  const columns = [project, number, hash, at, sequence, decided, line];
+  writes.chainStart.run(...columns, checksumOf(columns));
 }
 
 function applyRecords(writes: Writes, project: string, decision: Decision): void {
@@ -113,9 +118,11 @@ function applyRecords(writes: Writes, project: string, decision: Decision): void
     const values = recordIndexValues({ kind, body });
     const columns = RECORD_INDEXES.map((index) => values[index]);
     const text = JSON.stringify(body);
+    const checksum = checksumOf([project, kind, id, sort ?? '', text, ...columns]);
     // Most writes of a record keep its place in the indexes, which then need no write.
-    const { changes } = writes.recordBody.run(text, project, kind, id, sort ?? '', ...columns);
-    if (changes === 0) writes.record.run(project, kind, id, sort ?? '', text, ...columns);
+    const key = [project, kind, id, sort ?? ''];
+    const { changes } = writes.recordBody.run(text, checksum, ...key, ...columns);
+    if (changes === 0) writes.record.run(...key, text, ...columns, checksum);
   }
 }
 
@@ -123,7 +130,8 @@ function applyRequest(writes: Writes, commit: Commit, decision: Decision, sequen
   if (decision.request === undefined) return;
   const { scope, id, fingerprint, answer } = decision.request;
   const text = JSON.stringify(answer);
-  writes.request.run(commit.project, scope, id, fingerprint, text, commit.at, sequence);
+  const columns = [commit.project, scope, id, fingerprint, text, commit.at, sequence];
+  writes.request.run(...columns, checksumOf(columns));
 }
 
 /** A prepared statement. It has a name, so that the package's declarations can name it. */
@@ -131,37 +139,46 @@ export interface Write extends Statement<(string | number | null)[]> {}
 
 export function prepareWrites(database: SqliteDatabase) {
   const prepare = (sql: string): Write => database.prepare(sql);
+  const values = (count: number) => Array(count).fill('?').join(', ');
+  // Of an instance that exists, the checksum covers the time of its creation, which stays.
+  const isKept = (column: string) => ['project', 'machine', 'instance', 'created'].includes(column);
+  const replaced = INSTANCE_COLUMNS.filter((column) => !isKept(column));
+  const after = INSTANCE_COLUMNS.map((column) => (isKept(column) ? column : `excluded.${column}`));
   return {
     use: changeUseWriter(database),
     bind: prepare('UPDATE position SET stream_identity = ?, format = ?'),
     position: prepare('UPDATE position SET applied = ?, applied_hash = ?, gapped = ?'),
-    head: prepare(`INSERT INTO heads (project, number, hash, at, sequence) VALUES (?, ?, ?, ?, ?)
+    sealPosition: prepare(`UPDATE position SET checksum = row_checksum(id, stream_identity, format,
+      applied, applied_hash, gapped)`),
+    head: prepare(`INSERT INTO heads (project, number, hash, at, sequence, checksum)
+      VALUES (?, ?, ?, ?, ?, ?)
       ON CONFLICT DO UPDATE SET number = excluded.number, hash = excluded.hash,
-      at = excluded.at, sequence = excluded.sequence`),
-    setBack: prepare('INSERT OR IGNORE INTO set_backs (project, number) VALUES (?, ?)'),
+      at = excluded.at, sequence = excluded.sequence, checksum = excluded.checksum`),
+    setBack: prepare(
+      'INSERT OR IGNORE INTO set_backs (project, number, checksum) VALUES (?, ?, ?)',
+    ),
     forgetSetBacks: prepare('DELETE FROM set_backs WHERE project = ? AND number <= ?'),
     commit: prepare(`INSERT INTO commits (sequence, project, number, id, hash, header)
       VALUES (?, ?, ?, ?, ?, ?)`),
-    instance: prepare(`INSERT INTO instances (project, machine, instance, version, value, context,
-      timers, final, created, updated, ${INDEX_COLUMNS.join(', ')})
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${INDEX_COLUMNS.map(() => '?').join(', ')})
-      ON CONFLICT DO UPDATE SET version = excluded.version, value = excluded.value,
-      context = excluded.context, timers = excluded.timers, final = excluded.final,
-      updated = excluded.updated, ${INDEX_COLUMNS.map((column) => `${column} = excluded.${column}`)}`),
-    version: prepare(`INSERT INTO machine_versions (project, machine, version) VALUES (?, ?, ?)
-      ON CONFLICT DO UPDATE SET version = excluded.version
+    instance: prepare(`INSERT INTO instances (${INSTANCE_COLUMNS.join(', ')}, checksum)
+      VALUES (${values(INSTANCE_COLUMNS.length + 1)})
+      ON CONFLICT DO UPDATE SET ${replaced.map((column) => `${column} = excluded.${column}`)},
+      checksum = row_checksum(${after.join(', ')})`),
+    version: prepare(`INSERT INTO machine_versions (project, machine, version, checksum)
+      VALUES (?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET version = excluded.version, checksum = excluded.checksum
       WHERE excluded.version > machine_versions.version`),
     clearTimers: prepare('DELETE FROM timers WHERE instance = ? AND machine = ? AND project = ?'),
-    timer: prepare(`INSERT INTO timers (project, machine, instance, id, due, event)
-      VALUES (?, ?, ?, ?, ?, ?)`),
+    timer: prepare(`INSERT INTO timers (project, machine, instance, id, due, event,
+      checksum) VALUES (${values(7)})`),
     transition: prepare(`INSERT INTO transitions (id, project, machine, instance, at, actor, event,
-      from_state, to_state, request) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
-    recordBody: prepare(`UPDATE records INDEXED BY records_by_id SET body = ?
-      WHERE project = ? AND kind = ? AND id = ? AND sort = ? AND ${RECORD_INDEXES.map((column) => `${column} IS ?`).join(' AND ')}`),
+      from_state, to_state, request, checksum) VALUES (${values(11)})`),
+    recordBody: prepare(`UPDATE records INDEXED BY records_by_id SET body = ?,
+      checksum = ? WHERE project = ? AND kind = ? AND id = ? AND sort = ? AND ${RECORD_INDEXES.map((column) => `${column} IS ?`).join(' AND ')}`),
     record:
-      prepare(`INSERT INTO records (project, kind, id, sort, body, ${RECORD_INDEXES.join(', ')})
-      VALUES (?, ?, ?, ?, ?, ${RECORD_INDEXES.map(() => '?').join(', ')})
-      ON CONFLICT DO UPDATE SET sort = excluded.sort, body = excluded.body,
+      prepare(`INSERT INTO records (project, kind, id, sort, body, ${RECORD_INDEXES.join(', ')},
+      checksum) VALUES (${values(RECORD_INDEXES.length + 6)})
+      ON CONFLICT DO UPDATE SET sort = excluded.sort, body = excluded.body, checksum = excluded.checksum,
       ${RECORD_INDEXES.map((column) => `${column} = excluded.${column}`)}`),
     removeRecord: prepare('DELETE FROM records WHERE project = ? AND kind = ? AND id = ?'),
     forget: prepare(`DELETE FROM instances
@@ -170,12 +187,12 @@ export function prepareWrites(database: SqliteDatabase) {
     truncateCommits: prepare('DELETE FROM commits WHERE project = ? AND number <= ?'),
     // If decided twice, the later start holds: its commits are already removed.
     chainStart: prepare(`INSERT INTO chain_starts (project, number, hash, at, sequence, decided,
-      decision) VALUES (?, ?, ?, ?, ?, ?, ?)
+      decision, checksum) VALUES (${values(8)})
       ON CONFLICT DO UPDATE SET number = excluded.number, hash = excluded.hash, at = excluded.at,
-      sequence = excluded.sequence, decided = excluded.decided, decision = excluded.decision
-      WHERE excluded.number > chain_starts.number`),
+      sequence = excluded.sequence, decided = excluded.decided, decision = excluded.decision,
+      checksum = excluded.checksum WHERE excluded.number > chain_starts.number`),
     request: prepare(`INSERT OR REPLACE INTO requests (project, scope, id, fingerprint, answer, at,
-      sequence) VALUES (?, ?, ?, ?, ?, ?, ?)`),
+      sequence, checksum) VALUES (${values(8)})`),
     oldRequest: prepare('SELECT 1 FROM requests WHERE project = ? AND at < ? LIMIT 1'),
     forgetRequests: prepare(`DELETE FROM requests WHERE (project, scope, id) IN
       (SELECT project, scope, id FROM requests WHERE project = ? AND at < ?

@@ -11,6 +11,8 @@ import {
 } from '../../../machines/platform/definition.ts';
 import type { IncidentStatus, StoredRecord } from '../../../streams/platform/commit/projection.ts';
 import type { SqliteDatabase } from '../database.ts';
+import { checksumOf } from '../row-checksum.ts';
+import { INSTANCE_COLUMNS } from './instances-schema.ts';
 
 /** Machines by name, reduced to the store's needs: which fields of their contexts are indexed. */
 export type IndexedMachines = ReadonlyMap<string, Pick<MachineDefinition, 'indexes'>>;
@@ -40,8 +42,10 @@ export function fillIndexes(database: SqliteDatabase, machines: IndexedMachines)
       if (declared === (filled.get(machine) ?? NO_FIELDS)) continue;
       fillMachine(database, machine, fieldsOf(machines, machine));
       database
-        .prepare('INSERT OR REPLACE INTO instance_indexes (machine, fields) VALUES (?, ?)')
-        .run(machine, declared);
+        .prepare(
+          'INSERT OR REPLACE INTO instance_indexes (machine, fields, checksum) VALUES (?, ?, ?)',
+        )
+        .run(machine, declared, checksumOf([machine, declared]));
     }
   });
   fill.immediate();
@@ -70,7 +74,17 @@ function fillMachine(
   fields: readonly (string | null)[],
 ): void {
   const set = INDEXES.map((column) => `${column} = context ->> ?`).join(', ');
-  database.prepare(`UPDATE instances SET ${set} WHERE machine = ?`).run(...fields, machine);
+  const isIndex = (column: string) => INDEX_COLUMNS.includes(column);
+  const after = INSTANCE_COLUMNS.map((column) => (isIndex(column) ? 'context ->> ?' : column));
+  // A row that is damaged keeps its checksum, which continues to differ.
+  const isSound = `checksum IS row_checksum(${INSTANCE_COLUMNS.join(', ')})`;
+  database
+    .prepare(
+      `UPDATE instances SET ${set},
+         checksum = iif(${isSound}, row_checksum(${after.join(', ')}), checksum)
+       WHERE machine = ?`,
+    )
+    .run(...fields, ...fields, machine);
 }
 
 /**

@@ -4,10 +4,9 @@
  * statements.
  */
 
-import type { StateValueJson } from '../../../machines/platform/definition.ts';
 import { GENESIS, type Head } from '../../../streams/platform/commit/chain.ts';
 import { type ChangeUse, dayOf, NO_USE } from '../../../streams/platform/commit/change-use.ts';
-import type { Actor, ChainStart, TimerRow } from '../../../streams/platform/commit/commit.ts';
+import type { ChainStart } from '../../../streams/platform/commit/commit.ts';
 import {
   comparePageKeys,
   type PageKey,
@@ -24,12 +23,22 @@ import type {
   RecordedTransition,
   StoredInstance,
   StoredReads,
-  StoredRecord,
   TransitionFilter,
 } from '../../../streams/platform/commit/projection.ts';
 import type { SqliteDatabase } from '../database.ts';
 import { type FoundRows, foundRows, groupsOfIncident } from './found-rows.ts';
 import { TRANSITION_PLACES } from './instances-schema.ts';
+import {
+  type InstanceRow,
+  isSound,
+  type PositionRow,
+  type RecordRow,
+  type RequestRow,
+  soundRows,
+  type TimerTableRow,
+  type TransitionRow,
+  toTimer,
+} from './stored-rows.ts';
 
 /** Position of the projection in EVENTS. */
 export interface Position {
@@ -66,10 +75,15 @@ export interface OldCommit extends ChainStart {
 /** Reads over `database`, which must have the schema; statements are prepared once. */
 export function instanceReads(database: SqliteDatabase) {
   const statements = prepareReads(database);
-  const found = foundRows(database, { toInstance, toRecord });
+  const sound = soundRows(database.name);
+  const found = foundRows(database, { toInstance: sound.instance, toRecord: sound.record });
+  const headOf = (project: string) => {
+    const row = statements.head.get(project) as HeadRow | undefined;
+    return row && sound.row('heads', project, row);
+  };
   return {
     position(): Position {
-      const row = statements.position.get() as PositionRow;
+      const row = sound.row('position', '1', statements.position.get() as PositionRow);
       return {
         streamIdentity: row.stream_identity,
         applied: row.applied,
@@ -77,10 +91,11 @@ export function instanceReads(database: SqliteDatabase) {
         gapped: row.gapped === 1,
       };
     },
-    head: (project: string): Head =>
-      (statements.head.get(project) as (Head & { sequence: number }) | undefined) ?? GENESIS,
-    lastSequence: (project: string): number =>
-      (statements.head.get(project) as { sequence: number } | undefined)?.sequence ?? 0,
+    head(project: string): Head {
+      const { number, hash, at } = headOf(project) ?? GENESIS;
+      return { number, hash, at };
+    },
+    lastSequence: (project: string): number => headOf(project)?.sequence ?? 0,
     commit: (project: string, number: number) =>
       statements.commit.get(project, number) as
         | { readonly id: string; readonly hash: string; readonly sequence: number }
@@ -88,7 +103,7 @@ export function instanceReads(database: SqliteDatabase) {
     request(project: string, scope: string, id: string): RecordedRequest | undefined {
       const row = statements.request.get(project, scope, id) as RequestRow | undefined;
       if (row === undefined) return undefined;
-      const { fingerprint, answer, at, sequence } = row;
+      const { fingerprint, answer, at, sequence } = sound.row('requests', `${project} ${id}`, row);
       return { fingerprint, answer: JSON.parse(answer), atMs: at, sequence };
     },
     changeUse: (project: string, atMs: number): ChangeUse =>
@@ -101,23 +116,24 @@ export function instanceReads(database: SqliteDatabase) {
     },
     oldestCommits: (project: string, limit: number): OldCommit[] =>
       statements.oldestCommits.all(project, limit) as OldCommit[],
-    view: (project: string): StoredReads => createView(statements, found, project),
+    view: (project: string): StoredReads => createView({ statements, found, sound }, project),
     projects: (): string[] =>
       (statements.projects.all() as { project: string }[]).map((row) => row.project),
     latestCommitMs: (): number => (statements.latest.get() as { at: number | null }).at ?? 0,
     findInstance(machine: string, instance: string): StoredInstance | undefined {
       const row = statements.anyInstance.get(instance, machine) as InstanceRow | undefined;
-      return row && toInstance(row);
+      return row && sound.instance(row);
     },
     findInstancesOf(machine: string, subject: string): StoredInstance[] {
       const rows = statements.ofSubject.all(subject, machine) as InstanceRow[];
-      return rows.map(toInstance);
+      return rows.map(sound.instance);
     },
     dueTimers(nowMs: number, limit: number, owns = anyProject): DueTimer[] {
       const due: DueTimer[] = [];
       for (const row of statements.timers.iterate(nowMs) as Iterable<TimerTableRow>) {
         if (due.length >= limit) break;
-        if (owns(row.project)) due.push(toTimer(row));
+        // A damaged timer does not fire, and does not delay those of other projects.
+        if (owns(row.project) && isSound(row)) due.push(toTimer(row));
       }
       return due;
     },
@@ -133,29 +149,43 @@ export function instanceReads(database: SqliteDatabase) {
   };
 }
 
+type SoundRows = ReturnType<typeof soundRows>;
 type Statements = ReturnType<typeof prepareReads>;
+
+/** What the views of all projects share. */
+interface Reads {
+  readonly statements: Statements;
+  readonly found: FoundRows;
+  readonly sound: SoundRows;
+}
+
+interface HeadRow extends Head {
+  readonly project: string;
+  readonly sequence: number;
+}
 
 function anyProject(_project: string): boolean {
   return true;
 }
 
-function createView(statements: Statements, found: FoundRows, project: string): StoredReads {
+function createView(reads: Reads, project: string): StoredReads {
+  const { statements, found, sound } = reads;
   return {
     project,
     instance(machine, instance) {
       const row = statements.instance.get(instance, machine, project) as InstanceRow | undefined;
-      return row && toInstance(row);
+      return row && sound.instance(row);
     },
-    instances: (machine, options) => listInstances(statements, project, machine, options),
+    instances: (machine, options) => listInstances(reads, project, machine, options),
     record(kind, id) {
       const row = statements.record.get(project, kind, id) as RecordRow | undefined;
-      return row && toRecord(row);
+      return row && sound.record(row);
     },
     records(kind, options) {
       const after = startOf(options, ['string', 'string'], ['', ''], [TEXT_END, TEXT_END]);
       const direction = options.descending ? 'descending' : 'ascending';
       const rows = statements.records[direction].all(project, kind, ...after, options.limit + 1);
-      const items = (rows as RecordRow[]).map(toRecord);
+      const items = (rows as RecordRow[]).map(sound.record);
       return pageOf(items, options.limit, (item) => [item.sort, item.id]);
     },
     countInstances(machine, of) {
@@ -166,7 +196,7 @@ function createView(statements: Statements, found: FoundRows, project: string): 
     incidents: (filter, page) => found.incidents(project, filter, page),
     countIncidents: () => found.countIncidents(project),
     deliveries: (filter, page) => found.deliveries(project, filter, page),
-    transitions: (options) => listTransitions(statements, project, options),
+    transitions: (options) => listTransitions(reads, project, options),
   };
 }
 
@@ -179,7 +209,7 @@ function countRow(statements: Statements, about: readonly string[], of: Instance
 }
 
 function listInstances(
-  statements: Statements,
+  { statements, sound }: Reads,
   project: string,
   machine: string,
   options: ListOptions & InstanceFilter,
@@ -194,14 +224,14 @@ function listInstances(
       ...after,
       limit + 1,
     );
-    return pageOf((rows as InstanceRow[]).map(toInstance), limit, instanceKey);
+    return pageOf((rows as InstanceRow[]).map(sound.instance), limit, instanceKey);
   }
   const kind = owner === undefined ? 'instances' : 'owned';
   const statement = statements[kind][descending ? 'descending' : 'ascending'];
   const whose = owner === undefined ? [] : [owner];
   const read = (flag: number) => {
     const rows = statement.all(project, machine, flag, ...whose, ...after, limit + 1);
-    return (rows as InstanceRow[]).map(toInstance);
+    return (rows as InstanceRow[]).map(sound.instance);
   };
   if (final !== undefined) return pageOf(read(final ? 1 : 0), limit, instanceKey);
   // Both kinds in one order: the two ordered reads are merged, each bounded by the page.
@@ -218,7 +248,7 @@ function instanceKey(instance: StoredInstance): PageKey {
 }
 
 function listTransitions(
-  statements: Statements,
+  { statements, sound }: Reads,
   project: string,
   options: ListOptions & TransitionFilter,
 ): Page<RecordedTransition> {
@@ -238,7 +268,7 @@ function listTransitions(
     limit,
     (row) => [row.id],
   );
-  const items = page.items.map(toTransition).filter((item) => isMeant(item, options));
+  const items = page.items.map(sound.transition).filter((item) => isMeant(item, options));
   return { ...page, items };
 }
 
@@ -372,7 +402,7 @@ function prepareReads(database: SqliteDatabase) {
       WHERE project = ? AND machine = ? AND ${where}`);
   return {
     position: prepare('SELECT * FROM position'),
-    head: prepare('SELECT number, hash, at, sequence FROM heads WHERE project = ?'),
+    head: prepare('SELECT * FROM heads WHERE project = ?'),
     projects: prepare('SELECT project FROM heads WHERE number > 0 ORDER BY project'),
     latest: prepare('SELECT max(at) AS at FROM heads'),
     commit: prepare('SELECT id, hash, sequence FROM commits WHERE project = ? AND number = ?'),
@@ -418,121 +448,5 @@ function prepareReads(database: SqliteDatabase) {
       actor: transitions('actor', " AND actor ->> 'name' = ?"),
       request: transitions('request', ' AND request = ?'),
     },
-  };
-}
-
-// The projection's rows as SQLite returns them, and the corresponding values. JSON columns hold
-// what this store wrote from typed values, so their shape is not checked again on the way out.
-
-/** Row of the projection's position in its stream; `gapped` is 0 or 1. */
-export interface PositionRow {
-  readonly stream_identity: string;
-  readonly applied: number;
-  readonly applied_hash: string;
-  readonly gapped: number;
-}
-
-/**
- * A committed request: its fingerprint, and the JSON of its response for an exact resend. `at` is
- * Unix ms.
- */
-export interface RequestRow {
-  readonly fingerprint: string;
-  readonly answer: string;
-  readonly at: number;
-  readonly sequence: number;
-}
-
-/**
- * Row of a machine instance. State value, context and timers are JSON; times are Unix ms, `final`
- * is 0 or 1.
- */
-export interface InstanceRow {
-  readonly project: string;
-  readonly machine: string;
-  readonly instance: string;
-  readonly version: number;
-  readonly value: string;
-  readonly context: string;
-  readonly timers: string;
-  readonly final: number;
-  readonly created: number;
-  readonly updated: number;
-}
-
-/** Row of a timer; `due` is Unix ms, `event` JSON. */
-export interface TimerTableRow {
-  readonly project: string;
-  readonly machine: string;
-  readonly instance: string;
-  readonly id: string;
-  readonly due: number;
-  readonly event: string;
-}
-
-/** Row of a record. `sort` orders records of one kind, `body` is JSON. */
-export interface RecordRow {
-  readonly project: string;
-  readonly kind: string;
-  readonly id: string;
-  readonly sort: string;
-  readonly body: string;
-}
-
-/**
- * Row of a transition. `id` combines the commit's sequence and the place in it: ids rise in the
- * order of the decisions.
- */
-export interface TransitionRow {
-  readonly id: number;
-  readonly machine: string;
-  readonly instance: string;
-  readonly at: number;
-  readonly actor: string;
-  readonly event: string;
-  readonly from_state: string | null;
-  readonly to_state: string;
-  readonly request: string | null;
-}
-
-/** The row with its JSON parsed. The context has the form of the machine version that wrote it. */
-export function toInstance(row: InstanceRow): StoredInstance {
-  return {
-    machine: row.machine,
-    version: row.version,
-    instance: row.instance,
-    project: row.project,
-    value: JSON.parse(row.value) as StateValueJson,
-    context: JSON.parse(row.context) as Record<string, unknown>,
-    timers: JSON.parse(row.timers) as TimerRow[],
-    final: row.final === 1,
-    createdMs: row.created,
-    updatedMs: row.updated,
-  };
-}
-
-function toTimer(row: TimerTableRow): DueTimer {
-  const { project, machine, instance, id, due } = row;
-  const event = JSON.parse(row.event) as TimerRow['event'];
-  return { project, machine, instance, id, dueMs: due, event };
-}
-
-function toRecord(row: RecordRow): StoredRecord {
-  const { project, kind, id, sort } = row;
-  return { project, kind, id, sort, body: JSON.parse(row.body) as Record<string, unknown> };
-}
-
-/** The row with its JSON parsed, and the commit's sequence extracted from its id. */
-export function toTransition(row: TransitionRow): RecordedTransition {
-  return {
-    sequence: Math.floor(row.id / TRANSITION_PLACES),
-    atMs: row.at,
-    by: JSON.parse(row.actor) as Actor,
-    machine: row.machine,
-    instance: row.instance,
-    event: JSON.parse(row.event) as Record<string, unknown>,
-    from: row.from_state === null ? null : (JSON.parse(row.from_state) as StateValueJson),
-    to: JSON.parse(row.to_state) as StateValueJson,
-    requestId: row.request,
   };
 }

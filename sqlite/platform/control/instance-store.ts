@@ -11,7 +11,7 @@ import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import { type Head, HistoryMismatch, judge } from '../../../streams/platform/commit/chain.ts';
 import type { ChangeUse } from '../../../streams/platform/commit/change-use.ts';
 import type { EncodedCommit } from '../../../streams/platform/commit/codec.ts';
-import { COMMIT_FORMAT } from '../../../streams/platform/commit/commit.ts';
+import { COMMIT_FORMAT, type Commit } from '../../../streams/platform/commit/commit.ts';
 import type {
   DueTimer,
   RecordedRequest,
@@ -19,6 +19,7 @@ import type {
   StoredReads,
 } from '../../../streams/platform/commit/projection.ts';
 import { migrate, type SqliteDatabase } from '../database.ts';
+import { checksumOf } from '../row-checksum.ts';
 import { applyCommit, prepareWrites, type Writes } from './commit-writes.ts';
 import { fillIndexes, type IndexedMachines } from './index-columns.ts';
 import {
@@ -119,11 +120,11 @@ export function openInstanceStore(
     const judgement = judge(head, commit, (n) => reads.commit(commit.project, n)?.hash);
     if (judgement === 'foreign') return 'foreign';
     const gapped = position.gapped || sequence !== position.applied + 1;
-    writes.position.run(sequence, hash, gapped ? 1 : 0);
+    movePosition(writes, sequence, hash, gapped);
     const newHead = judgement === 'next' ? { ...commit, hash } : head;
-    writes.head.run(commit.project, newHead.number, newHead.hash, newHead.at, sequence);
+    moveHead(writes, commit.project, newHead, sequence);
     if (judgement === 'superseded') return 'superseded';
-    if (commit.at < head.at) writes.setBack.run(commit.project, commit.number);
+    if (commit.at < head.at) recordSetBack(writes, commit);
     applyCommit(writes, encoded, sequence);
     return 'applied';
   });
@@ -131,9 +132,8 @@ export function openInstanceStore(
     const { project } = encoded.commit;
     const position = reads.position();
     const gapped = position.gapped || sequence !== position.applied + 1;
-    writes.position.run(sequence, encoded.hash, gapped ? 1 : 0);
-    const head = reads.head(project);
-    writes.head.run(project, head.number, head.hash, head.at, sequence);
+    movePosition(writes, sequence, encoded.hash, gapped);
+    moveHead(writes, project, reads.head(project), sequence);
   });
   const versions = database.prepare<[string], { machine: string; version: number }>(
     'SELECT machine, version FROM machine_versions WHERE project = ?',
@@ -191,6 +191,24 @@ export function assertMadeFrom(bound: string, identity: string | undefined): voi
 }
 
 function bind(position: Position, identity: string, writes: Writes): void {
-  if (position.streamIdentity === '') writes.bind.run(identity, COMMIT_FORMAT);
-  else assertMadeFrom(position.streamIdentity, identity);
+  if (position.streamIdentity !== '') {
+    assertMadeFrom(position.streamIdentity, identity);
+    return;
+  }
+  writes.bind.run(identity, COMMIT_FORMAT);
+  writes.sealPosition.run();
+}
+
+function movePosition(writes: Writes, applied: number, hash: string, gapped: boolean): void {
+  writes.position.run(applied, hash, gapped ? 1 : 0);
+  writes.sealPosition.run();
+}
+
+function moveHead(writes: Writes, project: string, { number, hash, at }: Head, sequence: number) {
+  const columns = [project, number, hash, at, sequence];
+  writes.head.run(...columns, checksumOf(columns));
+}
+
+function recordSetBack(writes: Writes, { project, number }: Commit): void {
+  writes.setBack.run(project, number, checksumOf([project, number]));
 }

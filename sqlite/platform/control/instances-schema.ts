@@ -10,6 +10,13 @@ import type { Migration } from '../database.ts';
  */
 export const TRANSITION_PLACES = 1024;
 
+/** Columns of an instance's row in their order, which its checksum covers. */
+export const INSTANCE_COLUMNS: readonly string[] = [
+  ...(['project', 'machine', 'instance', 'version', 'value', 'context', 'timers'] as const),
+  ...(['final', 'created', 'updated'] as const),
+  ...(['owner', 'subject', 'incident', 'destination', 'event'] as const),
+];
+
 /** Migrations of the area `instances`, numbered from 1. */
 export const instanceMigrations: readonly Migration[] = [
   {
@@ -282,6 +289,24 @@ CREATE TABLE set_backs (
   number INTEGER NOT NULL,
   PRIMARY KEY (project, number)
 ) STRICT, WITHOUT ROWID;
+`,
+  },
+  {
+    id: 12,
+    sql: `
+-- See row-checksum.ts. A row of commits has the hash of its header.
+ALTER TABLE position ADD COLUMN checksum INTEGER;
+ALTER TABLE heads ADD COLUMN checksum INTEGER;
+ALTER TABLE instances ADD COLUMN checksum INTEGER;
+ALTER TABLE timers ADD COLUMN checksum INTEGER;
+ALTER TABLE transitions ADD COLUMN checksum INTEGER;
+ALTER TABLE records ADD COLUMN checksum INTEGER;
+ALTER TABLE requests ADD COLUMN checksum INTEGER;
+ALTER TABLE chain_starts ADD COLUMN checksum INTEGER;
+ALTER TABLE instance_indexes ADD COLUMN checksum INTEGER;
+ALTER TABLE machine_versions ADD COLUMN checksum INTEGER;
+ALTER TABLE change_use ADD COLUMN checksum INTEGER;
+ALTER TABLE set_backs ADD COLUMN checksum INTEGER;
 `,
   },
 ];

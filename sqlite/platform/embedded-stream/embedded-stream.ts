@@ -26,7 +26,7 @@ import { streamLosses } from '../../../streams/platform/stream-loss.ts';
 import type { SqliteDatabase } from '../database.ts';
 import { DurableConsumer } from './durable-consumer.ts';
 import { StreamFile } from './stream-file.ts';
-import { EmbeddedRead } from './stream-read.ts';
+import { EmbeddedRead, type SkipsDamaged } from './stream-read.ts';
 
 /** A path, opened and closed by the adapter, or an open connection, which it shares. */
 type EmbeddedStorage = string | SqliteDatabase;
@@ -41,6 +41,8 @@ export interface EmbeddedStreamOptions {
    * Blocks the thread for this long in each commit, ms: a slow disk, for measurements. Default 0.
    */
   readonly fsyncDelayMs?: number;
+  /** Whether reads continue behind damaged messages. Default: they fail there. */
+  readonly skipsDamaged?: SkipsDamaged;
 }
 
 // Checks per age limit for messages past their age, within these bounds.
@@ -103,9 +105,9 @@ class EmbeddedStream implements Stream {
   }
 
   read(options: ReadOptions): StreamRead {
-    const read = new EmbeddedRead(this.#file(options.stream), options, () => {
-      this.#reads.delete(read);
-    });
+    const file = this.#file(options.stream);
+    const onClosed = () => void this.#reads.delete(read);
+    const read = new EmbeddedRead(file, options, onClosed, this.#options.skipsDamaged);
     this.#reads.add(read);
     return read;
   }

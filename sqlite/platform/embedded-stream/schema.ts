@@ -74,4 +74,16 @@ export const embeddedStreamMigrations: readonly Migration[] = [
       CREATE TABLE stream_probe (id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
     `,
   },
+  {
+    id: 2,
+    sql: `
+      -- See row-checksum.ts; stream_probe holds nothing.
+      ALTER TABLE stream ADD COLUMN checksum INTEGER;
+      ALTER TABLE stream_subject ADD COLUMN checksum INTEGER;
+      ALTER TABLE stream_message ADD COLUMN checksum INTEGER;
+      ALTER TABLE stream_message_id ADD COLUMN checksum INTEGER;
+      ALTER TABLE stream_consumer ADD COLUMN checksum INTEGER;
+      ALTER TABLE stream_pending ADD COLUMN checksum INTEGER;
+    `,
+  },
 ];

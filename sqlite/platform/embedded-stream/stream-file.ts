@@ -13,7 +13,12 @@ import {
 } from '../../../streams/platform/stream.ts';
 import { migrate, openDatabase, type SqliteDatabase } from '../database.ts';
 import { EMBEDDED_STREAM_AREA, embeddedStreamMigrations } from './schema.ts';
-import { ConsumerTable, type MessageRange, MessageTable } from './stream-tables.ts';
+import {
+  ConsumerTable,
+  type DamagedMessage,
+  type MessageRange,
+  MessageTable,
+} from './stream-tables.ts';
 
 // Rows removed in one transaction: a long truncation must not block the thread.
 const REMOVAL_ROWS = 256;
@@ -58,6 +63,11 @@ export class StreamFile {
   /** Messages of a range. Throws `StreamUnavailable` if the file cannot be read. */
   read(range: MessageRange): StreamMessage[] {
     return this.reading(() => this.messages.read(range));
+  }
+
+  /** Like `read`, with damaged messages in their places. */
+  readAll(range: MessageRange): (StreamMessage | DamagedMessage)[] {
+    return this.reading(() => this.messages.readAll(range));
   }
 
   /** Result of a synchronous read, with SQLite errors converted to the port's. */

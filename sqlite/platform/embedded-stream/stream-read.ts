@@ -11,7 +11,7 @@ import {
 import { openDatabase, type SqliteDatabase } from '../database.ts';
 import { EMBEDDED_STREAM_AREA, embeddedStreamMigrations } from './schema.ts';
 import type { StreamFile } from './stream-file.ts';
-import { MessageTable } from './stream-tables.ts';
+import { type DamagedMessage, MessageTable } from './stream-tables.ts';
 
 // Messages per batch, read without a break on the main thread: bounded by the time for 64 large
 // payloads.
@@ -19,10 +19,14 @@ const BATCH_MESSAGES = 64;
 // Messages examined at a time for a pattern that few of them may match.
 const SCAN_MESSAGES = 4096;
 
+/** Whether a read continues behind a damaged message. Called for each of them. */
+export type SkipsDamaged = (stream: string, message: DamagedMessage) => boolean;
+
 export class EmbeddedRead implements StreamRead {
   readonly #file: StreamFile;
   readonly #options: ReadOptions;
   readonly #onClosed: () => void;
+  readonly #skips: SkipsDamaged;
   #through = Number.MAX_SAFE_INTEGER;
   #after = 0;
   #fault: unknown;
@@ -30,9 +34,18 @@ export class EmbeddedRead implements StreamRead {
   #wake: () => void = () => {};
   readonly #unsubscribe: () => void;
 
-  /** @param onClosed called once the read has ended, by itself or by `close` */
-  constructor(file: StreamFile, options: ReadOptions, onClosed: () => void) {
+  /**
+   * @param onClosed called once the read has ended, by itself or by `close`
+   * @param skips decides about a damaged message; if false, the read fails there
+   */
+  constructor(
+    file: StreamFile,
+    options: ReadOptions,
+    onClosed: () => void,
+    skips: SkipsDamaged = () => false,
+  ) {
     this.#file = file;
+    this.#skips = skips;
     this.#options = options;
     this.#onClosed = onClosed;
     this.#unsubscribe = file.onAppended(options.stream, () => this.#wake());
@@ -89,10 +102,14 @@ export class EmbeddedRead implements StreamRead {
     const after = this.#after;
     const through = Math.min(this.#last(), after + SCAN_MESSAGES);
     const limit = BATCH_MESSAGES;
-    const batch = this.#file.read({ stream, subject, after, through, limit });
+    const batch = this.#file.readAll({ stream, subject, after, through, limit });
     const read = batch.length < limit ? through : (batch.at(-1)?.sequence ?? through);
     this.#after = Math.max(after, read);
-    return batch;
+    return batch.flatMap((found) => {
+      if (!('damage' in found)) return [found];
+      if (!this.#skips(stream, found)) throw found.damage;
+      return [];
+    });
   }
 
   /** Sequence of the last message for this read at the moment. */

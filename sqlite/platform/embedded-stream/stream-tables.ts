@@ -17,6 +17,7 @@ import {
   subjectMatches,
 } from '../../../streams/platform/stream.ts';
 import type { SqliteDatabase } from '../database.ts';
+import { assertChecksum, checksumOf, DamagedRow } from '../row-checksum.ts';
 import { SEQUENCE_SPAN } from './schema.ts';
 
 /** A stream's row; its counters change inside a transaction and are written at its end. */
@@ -38,9 +39,17 @@ export interface MessageRange {
   readonly limit: number;
 }
 
+/** A message that differs from what was appended. Its time may be what is damaged. */
+export interface DamagedMessage {
+  readonly sequence: number;
+  readonly timeMs: number;
+  readonly damage: DamagedRow;
+}
+
 /** Messages of all streams of a file. Used only inside transactions of the group commit. */
 export class MessageTable {
   readonly #sql: ReturnType<typeof messageStatements>;
+  readonly #file: string;
   /**
    * Rows read or changed in this transaction; between transactions, the state after the last one.
    */
@@ -51,6 +60,7 @@ export class MessageTable {
 
   constructor(database: SqliteDatabase) {
     this.#sql = messageStatements(database);
+    this.#file = database.name;
   }
 
   /** Reads the counters again from now on: the transaction sees the file as it is. */
@@ -69,7 +79,8 @@ export class MessageTable {
   /** Writes the counters of the streams this transaction changed. */
   writeCounters(): void {
     for (const row of this.#changed) {
-      this.#sql.updateStream.run(row.lastSequence, row.lastTimeMs, row.messages, row.id);
+      const counters = [row.lastSequence, row.lastTimeMs, row.messages] as const;
+      this.#sql.updateStream.run(...counters, ...counters, row.id);
     }
     this.#changed.clear();
   }
@@ -79,6 +90,8 @@ export class MessageTable {
     if (known !== undefined) return known;
     const stored = this.#sql.findStream.get(name);
     if (stored === undefined) return undefined;
+    const { checksum, ...columns } = stored;
+    assertChecksum(checksum, Object.values(columns), () => this.#place('stream', name));
     const row: StreamRow = {
       id: stored.id,
       identity: stored.identity,
@@ -104,6 +117,7 @@ export class MessageTable {
   create(spec: StreamSpec, { identity, firstSequence }: StreamOrigin): void {
     const last = firstSequence - 1;
     this.#sql.insertStream.run(spec.name, identity, JSON.stringify(spec), last);
+    this.#sql.sealStream.run(spec.name);
   }
 
   /** Adds a message of another stream under its own sequence and time; copies are made in order. */
@@ -130,6 +144,11 @@ export class MessageTable {
     const { messageId, expectedLastSubjectSequence: expected } = append;
     if (messageId !== undefined) {
       const earlier = this.#sql.findId.get(row.id, messageId);
+      if (earlier !== undefined) {
+        const { checksum, sequence, time_ms: timeMs } = earlier;
+        const columns = [row.id, messageId, sequence, timeMs];
+        assertChecksum(checksum, columns, () => this.#place('stream_message_id', messageId));
+      }
       if (earlier !== undefined && earlier.time_ms > nowMs - row.spec.duplicateWindowMs) {
         return { kind: 'duplicate', sequence: earlier.sequence };
       }
@@ -142,11 +161,12 @@ export class MessageTable {
     // the first of the messages that were stored with the wrong time, or the right one.
     const timeMs = nextTime(row.lastTimeMs, Math.floor(nowMs));
     if (timeMs < row.lastTimeMs) {
-      this.#sql.retimeIds.run(timeMs, row.id, timeMs + AHEAD_MS_MAX);
+      this.#sql.retimeIds.run(timeMs, timeMs, row.id, timeMs + AHEAD_MS_MAX);
     }
     const subject = this.#subjectId(row, append.subject) ?? this.#addSubject(row, append.subject);
     const id = messageId ?? null;
-    this.#sql.insertMessage.run(base(row) + sequence, subject, timeMs, id, append.data);
+    const columns = [base(row) + sequence, subject, timeMs, id, append.data] as const;
+    this.#sql.insertMessage.run(...columns, checksumOf(columns));
     if (id !== null) this.#rememberId(row, id, sequence, Math.floor(nowMs));
     row.lastSequence = sequence;
     row.lastTimeMs = timeMs;
@@ -156,17 +176,30 @@ export class MessageTable {
     return { kind: 'appended', sequence };
   }
 
+  /** Throws `DamagedRow` for the first message that differs from what was appended. */
   read(range: MessageRange): StreamMessage[] {
+    return this.readAll(range).map((found) => {
+      if ('damage' in found) throw found.damage;
+      return found;
+    });
+  }
+
+  /** Like `read`, with damaged messages in their places. */
+  readAll(range: MessageRange): (StreamMessage | DamagedMessage)[] {
     const row = this.get(range.stream);
     const from = base(row) + Math.max(0, range.after);
     const through = base(row) + Math.min(range.through, row.lastSequence);
-    return this.#select(row, range.subject, from, through, range.limit).map((stored) => ({
-      subject: this.#subjectName(stored.subject),
-      sequence: stored.position - base(row),
-      timeMs: stored.time_ms,
-      data: stored.data,
-      ...(stored.message_id === null ? {} : { messageId: stored.message_id }),
-    }));
+    return this.#select(row, range.subject, from, through, range.limit).map((stored) => {
+      const { position, subject, time_ms: timeMs, message_id: messageId, data, checksum } = stored;
+      const sequence = position - base(row);
+      const columns = [position, subject, timeMs, messageId, data];
+      if (checksum !== null && checksum !== checksumOf(columns)) {
+        const place = this.#place('stream_message', `${range.stream} ${sequence}`);
+        return { sequence, timeMs, damage: new DamagedRow(place) };
+      }
+      const message = { subject: this.#subjectName(subject), sequence, timeMs, data };
+      return messageId === null ? message : { ...message, messageId };
+    });
   }
 
   /** Sequence of the first message stored at `timeMs` or later, or one past the last. */
@@ -202,7 +235,8 @@ export class MessageTable {
 
   /** Each new id makes room by forgetting two whose window has passed. */
   #rememberId(row: StreamRow, id: string, sequence: number, nowMs: number): void {
-    this.#sql.insertId.run(row.id, id, sequence, nowMs);
+    const columns = [row.id, id, sequence, nowMs] as const;
+    this.#sql.insertId.run(...columns, checksumOf(columns));
     this.#sql.removeIds.run(row.id, row.id, nowMs - row.spec.duplicateWindowMs);
   }
 
@@ -233,7 +267,8 @@ export class MessageTable {
     let subjects = this.#subjectIds.get(row.id);
     if (subjects === undefined) {
       subjects = new Map();
-      for (const { id, name } of this.#sql.subjects.all(row.id)) {
+      for (const { id, name, checksum } of this.#sql.subjects.all(row.id)) {
+        assertChecksum(checksum, [id, row.id, name], () => this.#place('stream_subject', `${id}`));
         subjects.set(name, id);
         this.#subjectNames.set(id, name);
       }
@@ -248,16 +283,25 @@ export class MessageTable {
 
   #addSubject(row: StreamRow, subject: string): number {
     const id = Number(this.#sql.insertSubject.run(row.id, subject).lastInsertRowid);
+    this.#sql.sealSubject.run(id);
     this.#subjects(row).set(subject, id);
     this.#subjectNames.set(id, subject);
     return id;
   }
 
   #subjectName(id: number): string {
-    const name = this.#subjectNames.get(id) ?? this.#sql.subjectName.get(id)?.name;
-    if (name === undefined) throw new Error(`Subject ${id} is missing from stream_subject`);
+    const known = this.#subjectNames.get(id);
+    if (known !== undefined) return known;
+    const found = this.#sql.subjectName.get(id);
+    if (found === undefined) throw new Error(`Subject ${id} is missing from stream_subject`);
+    const { stream, name, checksum } = found;
+    assertChecksum(checksum, [id, stream, name], () => this.#place('stream_subject', `${id}`));
     this.#subjectNames.set(id, name);
     return name;
+  }
+
+  #place(table: string, row: string) {
+    return { file: this.#file, table, row };
   }
 }
 
@@ -272,6 +316,7 @@ interface StoredStream {
   last_sequence: number;
   last_time_ms: number;
   messages: number;
+  checksum: number | null;
 }
 
 interface StoredMessage {
@@ -280,9 +325,16 @@ interface StoredMessage {
   time_ms: number;
   message_id: string | null;
   data: Uint8Array;
+  checksum: number | null;
 }
 
-const COLUMNS = 'position, subject, time_ms, message_id, data';
+interface StoredMessageId {
+  sequence: number;
+  time_ms: number;
+  checksum: number | null;
+}
+
+const COLUMNS = 'position, subject, time_ms, message_id, data, checksum';
 
 /**
  * Prepares them all for one connection.
@@ -298,8 +350,13 @@ export function messageStatements(database: SqliteDatabase) {
       `INSERT INTO stream (name, identity, spec, last_sequence, last_time_ms, messages)
        VALUES (?, ?, ?, ?, 0, 0)`,
     ),
-    updateStream: prepare<[number, number, number, number]>(
-      'UPDATE stream SET last_sequence = ?, last_time_ms = ?, messages = ? WHERE id = ?',
+    sealStream: prepare<[string]>(
+      `UPDATE stream SET checksum = row_checksum(id, name, identity, spec, last_sequence,
+         last_time_ms, messages) WHERE name = ?`,
+    ),
+    updateStream: prepare<[number, number, number, number, number, number, number]>(
+      `UPDATE stream SET last_sequence = ?, last_time_ms = ?, messages = ?,
+         checksum = row_checksum(id, name, identity, spec, ?, ?, ?) WHERE id = ?`,
     ),
     firstPosition: prepare<[number, number], { position: number | null }>(
       'SELECT min(position) AS position FROM stream_message WHERE position > ? AND position < ?',
@@ -308,11 +365,14 @@ export function messageStatements(database: SqliteDatabase) {
       `SELECT position, time_ms FROM stream_message WHERE position >= ? AND position < ?
        ORDER BY position LIMIT 1`,
     ),
-    subjects: prepare<[number], { id: number; name: string }>(
-      'SELECT id, name FROM stream_subject WHERE stream = ?',
+    subjects: prepare<[number], { id: number; name: string; checksum: number | null }>(
+      'SELECT id, name, checksum FROM stream_subject WHERE stream = ?',
     ),
-    subjectName: prepare<[number], { name: string }>(
-      'SELECT name FROM stream_subject WHERE id = ?',
+    subjectName: prepare<[number], { stream: number; name: string; checksum: number | null }>(
+      'SELECT stream, name, checksum FROM stream_subject WHERE id = ?',
+    ),
+    sealSubject: prepare<[number]>(
+      'UPDATE stream_subject SET checksum = row_checksum(id, stream, name) WHERE id = ?',
     ),
     insertSubject: prepare<[number, string]>(
       'INSERT INTO stream_subject (stream, name) VALUES (?, ?)',
@@ -321,21 +381,23 @@ export function messageStatements(database: SqliteDatabase) {
       'SELECT max(position) AS position FROM stream_message WHERE subject = ?',
     ),
     // Ids are recognised for their window from now on, not until the clock has caught up.
-    retimeIds: prepare<[number, number, number]>(
-      'UPDATE stream_message_id SET time_ms = ? WHERE stream = ? AND time_ms > ?',
+    retimeIds: prepare<[number, number, number, number]>(
+      `UPDATE stream_message_id SET time_ms = ?,
+         checksum = row_checksum(stream, message_id, sequence, ?) WHERE stream = ? AND time_ms > ?`,
     ),
-    findId: prepare<[number, string], { sequence: number; time_ms: number }>(
-      'SELECT sequence, time_ms FROM stream_message_id WHERE stream = ? AND message_id = ?',
+    findId: prepare<[number, string], StoredMessageId>(
+      `SELECT sequence, time_ms, checksum FROM stream_message_id
+       WHERE stream = ? AND message_id = ?`,
     ),
-    insertId: prepare<[number, string, number, number]>(
-      'INSERT OR REPLACE INTO stream_message_id VALUES (?, ?, ?, ?)',
+    insertId: prepare<[number, string, number, number, number]>(
+      'INSERT OR REPLACE INTO stream_message_id VALUES (?, ?, ?, ?, ?)',
     ),
     removeIds: prepare<[number, number, number]>(
       `DELETE FROM stream_message_id WHERE stream = ? AND message_id IN (
          SELECT message_id FROM stream_message_id WHERE stream = ? AND time_ms <= ? LIMIT 2)`,
     ),
-    insertMessage: prepare<[number, number, number, string | null, Uint8Array]>(
-      'INSERT INTO stream_message VALUES (?, ?, ?, ?, ?)',
+    insertMessage: prepare<[number, number, number, string | null, Uint8Array, number]>(
+      'INSERT INTO stream_message VALUES (?, ?, ?, ?, ?, ?)',
     ),
     readAll: prepare<[number, number, number], StoredMessage>(
       `SELECT ${COLUMNS} FROM stream_message WHERE ${range} ORDER BY position LIMIT ?`,
@@ -386,32 +448,51 @@ export interface StoredConsumer {
 /** Positions of durable consumers, by stream and name. */
 export class ConsumerTable {
   readonly #sql: ReturnType<typeof statements>;
+  readonly #file: string;
 
   constructor(database: SqliteDatabase) {
     this.#sql = statements(database);
+    this.#file = database.name;
   }
 
   /** The consumer; a new one starts at the stream's beginning. */
   open(stream: number, durable: string): StoredConsumer {
-    this.#sql.insert.run(stream, durable);
+    if (this.#sql.insert.run(stream, durable).changes > 0) {
+      this.#sql.sealConsumer.run(stream, durable);
+    }
     const row = this.#sql.find.get(stream, durable);
     if (row === undefined) throw new Error(`Consumer ${durable} vanished in its own transaction`);
-    return row;
+    const { id, deliveredThrough, checksum } = row;
+    assertChecksum(checksum, [id, stream, durable, deliveredThrough], () => ({
+      file: this.#file,
+      table: 'stream_consumer',
+      row: durable,
+    }));
+    return { id, deliveredThrough };
   }
 
   pending(consumer: number): StoredPending[] {
-    return this.#sql.pending.all(consumer);
+    return this.#sql.pending.all(consumer).map(({ checksum, ...pending }) => {
+      const { sequence, deliveryCount, dueMs, delayMs } = pending;
+      assertChecksum(checksum, [consumer, sequence, deliveryCount, dueMs, delayMs], () => ({
+        file: this.#file,
+        table: 'stream_pending',
+        row: `${consumer} ${sequence}`,
+      }));
+      return pending;
+    });
   }
 
   /** Records a delivery: the first one, or one more. */
   delivered(consumer: number, sequence: number, deliveryCount: number): void {
-    this.#sql.delivered.run(consumer, sequence, deliveryCount);
-    this.#sql.advance.run(sequence, consumer);
+    const columns = [consumer, sequence, deliveryCount] as const;
+    this.#sql.delivered.run(...columns, checksumOf([...columns, null, null]));
+    this.#sql.advance.run(sequence, sequence, consumer);
   }
 
   /** Records that everything up to `sequence` was examined. */
   advance(consumer: number, sequence: number): void {
-    this.#sql.advance.run(sequence, consumer);
+    this.#sql.advance.run(sequence, sequence, consumer);
   }
 
   settled(consumer: number, sequence: number): void {
@@ -420,7 +501,8 @@ export class ConsumerTable {
 
   /** A nak: due again at `dueMs` (Unix ms), `delayMs` from now. */
   postponed(consumer: number, sequence: number, dueMs: number, delayMs: number): void {
-    this.#sql.postponed.run(Math.ceil(dueMs), Math.ceil(delayMs), consumer, sequence);
+    const times = [Math.ceil(dueMs), Math.ceil(delayMs)] as const;
+    this.#sql.postponed.run(...times, ...times, consumer, sequence);
   }
 }
 
@@ -430,25 +512,32 @@ function statements(database: SqliteDatabase) {
       `INSERT INTO stream_consumer (stream, durable, delivered_through) VALUES (?, ?, 0)
        ON CONFLICT DO NOTHING`,
     ),
-    find: database.prepare<[number, string], StoredConsumer>(
-      `SELECT id, delivered_through AS deliveredThrough FROM stream_consumer
+    sealConsumer: database.prepare<[number, string]>(
+      `UPDATE stream_consumer SET checksum = row_checksum(id, stream, durable, delivered_through)
        WHERE stream = ? AND durable = ?`,
     ),
-    pending: database.prepare<[number], StoredPending>(
-      `SELECT sequence, delivery_count AS deliveryCount, due_ms AS dueMs, delay_ms AS delayMs
-       FROM stream_pending WHERE consumer = ? ORDER BY sequence`,
+    find: database.prepare<[number, string], StoredConsumer & { checksum: number | null }>(
+      `SELECT id, delivered_through AS deliveredThrough, checksum FROM stream_consumer
+       WHERE stream = ? AND durable = ?`,
     ),
-    delivered: database.prepare<[number, number, number]>(
-      'INSERT OR REPLACE INTO stream_pending VALUES (?, ?, ?, NULL, NULL)',
+    pending: database.prepare<[number], StoredPending & { checksum: number | null }>(
+      `SELECT sequence, delivery_count AS deliveryCount, due_ms AS dueMs, delay_ms AS delayMs,
+         checksum FROM stream_pending WHERE consumer = ? ORDER BY sequence`,
     ),
-    advance: database.prepare<[number, number]>(
-      `UPDATE stream_consumer SET delivered_through = max(delivered_through, ?) WHERE id = ?`,
+    delivered: database.prepare<[number, number, number, number]>(
+      'INSERT OR REPLACE INTO stream_pending VALUES (?, ?, ?, NULL, NULL, ?)',
+    ),
+    advance: database.prepare<[number, number, number]>(
+      `UPDATE stream_consumer SET delivered_through = max(delivered_through, ?),
+         checksum = row_checksum(id, stream, durable, max(delivered_through, ?)) WHERE id = ?`,
     ),
     settled: database.prepare<[number, number]>(
       'DELETE FROM stream_pending WHERE consumer = ? AND sequence = ?',
     ),
-    postponed: database.prepare<[number, number, number, number]>(
-      'UPDATE stream_pending SET due_ms = ?, delay_ms = ? WHERE consumer = ? AND sequence = ?',
+    postponed: database.prepare<[number, number, number, number, number, number]>(
+      `UPDATE stream_pending SET due_ms = ?, delay_ms = ?,
+         checksum = row_checksum(consumer, sequence, delivery_count, ?, ?)
+       WHERE consumer = ? AND sequence = ?`,
     ),
   };
 }

@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import { type Migration, openDatabase, type SqliteDatabase } from '../database.ts';
+import { checksumOf } from '../row-checksum.ts';
 import {
   createKeyRing,
   KEY_CHANGE,
@@ -100,16 +101,18 @@ function hasCanary(get: () => Uint8Array | undefined, seal: Seal, path: string):
 }
 
 export function lastUsedStore(database: SqliteDatabase): LastUsedStore {
-  const put = database.prepare<[string, number]>(
-    'INSERT INTO last_used (credential, at_ms) VALUES (?, ?) ' +
-      'ON CONFLICT DO UPDATE SET at_ms = max(at_ms, excluded.at_ms)',
+  const put = database.prepare<[string, number, number]>(
+    'INSERT INTO last_used (credential, at_ms, checksum) VALUES (?, ?, ?) ON CONFLICT DO UPDATE ' +
+      'SET at_ms = excluded.at_ms, checksum = excluded.checksum WHERE excluded.at_ms > at_ms',
   );
   const get = database.prepare<[string], { at_ms: number }>(
     'SELECT at_ms FROM last_used WHERE credential = ?',
   );
   return {
     record: database.transaction((uses) => {
-      for (const { credential, atMs } of uses) put.run(credential, atMs);
+      for (const { credential, atMs } of uses) {
+        put.run(credential, atMs, checksumOf([credential, atMs]));
+      }
     }),
     get: (credential) => get.get(credential)?.at_ms,
   };
@@ -143,7 +146,8 @@ export interface Bound {
   readonly sweep: number;
 }
 
-const migrations: readonly Migration[] = [
+/** Migrations of `secrets.db`. */
+export const secretsMigrations: readonly Migration[] = [
   {
     id: 1,
     sql: `
@@ -164,6 +168,15 @@ const migrations: readonly Migration[] = [
     sql: `
       CREATE TABLE bound (one INTEGER PRIMARY KEY CHECK (one = 1), identity TEXT NOT NULL,
         position INTEGER NOT NULL, sweep INTEGER NOT NULL) STRICT;`,
+  },
+  {
+    id: 4,
+    sql: `
+      -- See row-checksum.ts. Sealed values have a tag, which also covers their keys, except for the
+      -- delivery of an excerpt.
+      ALTER TABLE last_used ADD COLUMN checksum INTEGER;
+      ALTER TABLE excerpts ADD COLUMN checksum INTEGER;
+      ALTER TABLE bound ADD COLUMN checksum INTEGER;`,
   },
 ];
 
@@ -189,7 +202,12 @@ export class SecretFile {
 
   /** Throws what `openDatabase` throws. */
   constructor({ path, synchronous, later }: SecretFileOptions) {
-    this.database = openDatabase({ path, synchronous, migrations, secureDelete: true });
+    this.database = openDatabase({
+      path,
+      synchronous,
+      migrations: secretsMigrations,
+      secureDelete: true,
+    });
     this.#log = new WalTruncator(this.database, later);
     try {
       // Deletions of a process that died before it emptied the log.
@@ -218,8 +236,9 @@ export class SecretFile {
   put({ purpose, id, of = '' }: SealedKey, value: Uint8Array): void {
     this.#latest.delete(`${purpose} ${id}`);
     if (purpose === BODY) this.#sql.putBody.run(id, value);
-    else if (purpose === EXCERPT) this.#sql.putExcerpt.run(of, id, value);
-    else this.#sql.put.run(id, purpose, value);
+    else if (purpose === EXCERPT) {
+      this.#sql.putExcerpt.run(of, id, value, checksumOf([of, id]));
+    } else this.#sql.put.run(id, purpose, value);
   }
 
   /** Returns false, and changes nothing, if the value exists. */
@@ -262,7 +281,8 @@ export class SecretFile {
   }
 
   bind({ identity, position, sweep }: Bound): void {
-    this.#sql.bind.run(identity, position, sweep);
+    const columns = [identity, position, sweep] as const;
+    this.#sql.bind.run(...columns, checksumOf([1, ...columns]));
   }
 
   transaction(work: () => void): void {
@@ -309,9 +329,9 @@ function statements(database: SqliteDatabase) {
     getExcerpt: prepare<[string, string], Buffer>(
       'SELECT value FROM excerpts WHERE delivery_id = ? AND attempt_id = ?',
     ).pluck(),
-    putExcerpt: prepare<[string, string, Uint8Array]>(
-      'INSERT INTO excerpts (delivery_id, attempt_id, value) VALUES (?, ?, ?) ' +
-        'ON CONFLICT DO UPDATE SET value = excluded.value',
+    putExcerpt: prepare<[string, string, Uint8Array, number]>(
+      'INSERT INTO excerpts (delivery_id, attempt_id, value, checksum) VALUES (?, ?, ?, ?) ' +
+        'ON CONFLICT DO UPDATE SET value = excluded.value, checksum = excluded.checksum',
     ),
     removeExcerpt: prepare<[string, string]>(
       'DELETE FROM excerpts WHERE delivery_id = ? AND attempt_id = ?',
@@ -323,10 +343,10 @@ function statements(database: SqliteDatabase) {
       'SELECT delivery_id AS "of", attempt_id AS id FROM excerpts',
     ),
     bound: prepare<[], Bound>('SELECT identity, position, sweep FROM bound'),
-    bind: prepare<[string, number, number]>(
-      'INSERT INTO bound (one, identity, position, sweep) VALUES (1, ?, ?, ?) ' +
+    bind: prepare<[string, number, number, number]>(
+      'INSERT INTO bound (one, identity, position, sweep, checksum) VALUES (1, ?, ?, ?, ?) ' +
         'ON CONFLICT DO UPDATE SET identity = excluded.identity, ' +
-        'position = excluded.position, sweep = excluded.sweep',
+        'position = excluded.position, sweep = excluded.sweep, checksum = excluded.checksum',
     ),
   };
 }

@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { type Migration, openDatabase, type SqliteDatabase } from '../../platform/database.ts';
 import { makePrivate } from '../../platform/private-file.ts';
+import { checksumOf } from '../../platform/row-checksum.ts';
 
 /** Name of the file in its folder. */
 export const HISTORY_FILE = 'history.db';
@@ -19,7 +20,8 @@ const WAL_BYTES_KEPT = 2 * 1024 * 1024;
 /** The least wasteful size from 4 to 16 KiB: an hour of a VM is 2.5 KB, a day 40 KB. */
 const PAGE_BYTES = 8192;
 
-const migrations: readonly Migration[] = [
+/** Migrations of the area `history`. */
+export const historyMigrations: readonly Migration[] = [
   {
     id: 1,
     sql: `
@@ -78,6 +80,18 @@ const migrations: readonly Migration[] = [
       CREATE TABLE lost (from_ms REAL NOT NULL, to_ms REAL NOT NULL) STRICT;
     `,
   },
+  {
+    id: 5,
+    sql: `
+      -- See row-checksum.ts. The checksum of a chunk's row leaves out its data, which has its own.
+      ALTER TABLE vms ADD COLUMN checksum INTEGER;
+      ALTER TABLE series ADD COLUMN checksum INTEGER;
+      ALTER TABLE chunks ADD COLUMN checksum INTEGER;
+      ALTER TABLE floors ADD COLUMN checksum INTEGER;
+      ALTER TABLE log ADD COLUMN checksum INTEGER;
+      ALTER TABLE lost ADD COLUMN checksum INTEGER;
+    `,
+  },
 ];
 
 /** A time range whose rows are lost, both ends inclusive, Unix ms. */
@@ -106,15 +120,16 @@ export function recordLostStretch(
     const touching = lostStretches(database).filter(
       (other) => other.fromMs <= toMs && other.toMs >= fromMs,
     );
+    const merged = [
+      Math.min(fromMs, ...touching.map((other) => other.fromMs)),
+      Math.max(toMs, ...touching.map((other) => other.toMs)),
+    ];
     database
       .prepare('DELETE FROM lost WHERE to_ms < ? OR (from_ms <= ? AND to_ms >= ?)')
       .run(keptFromMs, toMs, fromMs);
     database
-      .prepare('INSERT INTO lost (from_ms, to_ms) VALUES (?, ?)')
-      .run(
-        Math.min(fromMs, ...touching.map((other) => other.fromMs)),
-        Math.max(toMs, ...touching.map((other) => other.toMs)),
-      );
+      .prepare('INSERT INTO lost (from_ms, to_ms, checksum) VALUES (?, ?, ?)')
+      .run(...merged, checksumOf(merged));
   });
   note.immediate();
 }
@@ -122,7 +137,12 @@ export function recordLostStretch(
 /** Opens the file for its only writer and creates it if it is missing. */
 export function openHistoryFile(path: string): SqliteDatabase {
   if (!existsSync(path)) prepare(path);
-  const database = openDatabase({ path, synchronous: 'NORMAL', migrations, area: 'history' });
+  const database = openDatabase({
+    path,
+    synchronous: 'NORMAL',
+    migrations: historyMigrations,
+    area: 'history',
+  });
   database.pragma(`wal_autocheckpoint = ${WAL_PAGES}`);
   database.pragma(`journal_size_limit = ${WAL_BYTES_KEPT}`);
   return database;
@@ -130,7 +150,12 @@ export function openHistoryFile(path: string): SqliteDatabase {
 
 /** Opens the file for reading. It must exist. */
 export function openHistoryFileForReading(path: string): SqliteDatabase {
-  const options = { synchronous: 'NORMAL', migrations, area: 'history', readonly: true } as const;
+  const options = {
+    synchronous: 'NORMAL',
+    migrations: historyMigrations,
+    area: 'history',
+    readonly: true,
+  } as const;
   return openDatabase({ path, ...options });
 }
 
@@ -159,8 +184,12 @@ export function loadProgress(database: SqliteDatabase, logIdentity: string): His
   const stored = database.prepare<[], { identity: string }>('SELECT identity FROM log').get();
   if (stored?.identity !== logIdentity) {
     const adopt = database.transaction(() => {
-      database.exec('UPDATE vms SET flushed_sequence = 0; DELETE FROM floors; DELETE FROM log');
-      database.prepare('INSERT INTO log (identity) VALUES (?)').run(logIdentity);
+      database.exec(`UPDATE vms SET flushed_sequence = 0,
+          checksum = row_checksum(id, project, vm, 0);
+        DELETE FROM floors; DELETE FROM log`);
+      database
+        .prepare('INSERT INTO log (identity, checksum) VALUES (?, ?)')
+        .run(logIdentity, checksumOf([logIdentity]));
     });
     adopt.immediate();
   }

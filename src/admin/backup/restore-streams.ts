@@ -3,15 +3,23 @@
  * match control.db. Existing streams are left unchanged: the member reads from them what followed
  * its backup.
  */
+import { copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { SAMPLES_STREAM } from '../../../actors/telemetry/sample-log.ts';
-import { openStreamCopy, type StreamCopy } from '../../../sqlite/platform/backup/stream-copy.ts';
+import {
+  migrateStreamCopy,
+  openStreamCopy,
+  type StreamCopy,
+} from '../../../sqlite/platform/backup/stream-copy.ts';
+import { SchemaMismatch } from '../../../sqlite/platform/database.ts';
 import type { Stream, StreamSpec, StreamState } from '../../../streams/platform/stream.ts';
 import { BackupFault } from './manifest.ts';
 
 export interface RestoreStreamsOptions {
   /** Folder of the backup. */
   readonly from: string;
+  /** For copies of files that an older program wrote; created if needed, and removed. */
+  readonly scratch: string;
   readonly stream: Stream;
   /** In the order of restoring: EVENTS last, whose end shows that all are restored. */
   readonly specs: readonly StreamSpec[];
@@ -33,7 +41,7 @@ export async function restoreStreams(options: RestoreStreamsOptions): Promise<vo
   const copies: { readonly spec: StreamSpec; readonly copy: StreamCopy }[] = [];
   try {
     for (const spec of options.specs) {
-      const copy = openStreamCopy(join(options.from, streamFileOf(spec.name)), spec.name);
+      const copy = openCopy(options, spec.name);
       if (copy === undefined) continue;
       copies.push({ spec, copy });
       assertSame(spec, copy.state, await options.stream.compare(spec));
@@ -43,7 +51,23 @@ export async function restoreStreams(options: RestoreStreamsOptions): Promise<vo
     }
   } finally {
     for (const { copy } of copies) copy.close();
+    rmSync(options.scratch, { recursive: true, force: true });
   }
+}
+
+/** A file of an older schema is copied and migrated, since a backup is never changed. */
+function openCopy({ from, scratch }: RestoreStreamsOptions, stream: string) {
+  const file = streamFileOf(stream);
+  try {
+    return openStreamCopy(join(from, file), stream);
+  } catch (error) {
+    if (!(error instanceof SchemaMismatch)) throw error;
+  }
+  mkdirSync(scratch, { recursive: true, mode: 0o700 });
+  const path = join(scratch, file);
+  if (!existsSync(path)) copyFileSync(join(from, file), path);
+  migrateStreamCopy(path);
+  return openStreamCopy(path, stream);
 }
 
 function assertSame({ name }: StreamSpec, copy: StreamState, found: StreamState | undefined): void {

@@ -3,6 +3,7 @@
  * is compared before anything is written. A mark in the folder shows that a restore is in progress:
  * no service starts on the files of an interrupted one, and the next one starts over.
  */
+import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream, existsSync, readdirSync, rmSync } from 'node:fs';
 import { open, rename, statfs } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -17,6 +18,8 @@ import { restoreStreams } from './restore-streams.ts';
 /** In a data folder whose restore has not ended. */
 const MARK = 'restore.unfinished';
 const PARTIAL = '.restoring';
+/** Copies of stream files while they are restored onto NATS. */
+const SCRATCH = 'restore.streams';
 /** Files that a member on NATS has there, and not in its folder. */
 const ON_NATS = ['events.db', 'samples.db', 'claims.db'];
 
@@ -71,7 +74,9 @@ export async function restoreBackup(request: RestoreRequest): Promise<Restored> 
   try {
     assertEmpty(request);
     await assertRoom(to, total);
-    if (request.remote !== undefined) await restoreStreams({ from, ...request.remote });
+    if (request.remote !== undefined) {
+      await restoreStreams({ from, scratch: join(to, SCRATCH), ...request.remote });
+    }
     await copyAll(request, manifest, total);
   } finally {
     lock.release();
@@ -100,7 +105,14 @@ async function copyAll(
     copied += bytes;
     onProgress?.({ step: 'copying', bytes: copied, total });
   };
-  for (const { name } of files) await copy(join(from, name), join(to, name + PARTIAL), count);
+  for (const { name, sha256 } of files) {
+    const digest = await copy(join(from, name), join(to, name + PARTIAL), count);
+    if (digest === sha256) continue;
+    throw new BackupFault(
+      `${join(from, name)} changed after it was checked. Check for a failing disk, or take another copy ` +
+        'of the backup. Run "svc restore" again, or remove the new folder',
+    );
+  }
   for (const { name } of files) await rename(join(to, name + PARTIAL), join(to, name));
   await syncFolderSoon(to);
   rmSync(join(to, MARK));
@@ -108,10 +120,13 @@ async function copyAll(
   await syncFolderSoon(dirname(to));
 }
 
-async function copy(from: string, to: string, onBytes: (bytes: number) => void): Promise<void> {
+/** Returns the SHA-256 of what was copied, hex. */
+async function copy(from: string, to: string, onBytes: (bytes: number) => void): Promise<string> {
+  const hash = createHash('sha256');
   const counting = new Transform({
     transform(part: Buffer, _encoding, done) {
       onBytes(part.length);
+      hash.update(part);
       done(null, part);
     },
   });
@@ -122,6 +137,7 @@ async function copy(from: string, to: string, onBytes: (bytes: number) => void):
   } finally {
     await file.close();
   }
+  return hash.digest('hex');
 }
 
 /** The remains of an interrupted restore; nothing without its mark. */
@@ -133,7 +149,7 @@ function leftovers(to: string): string[] {
 function assertEmpty({ to, masterKeyFile }: RestoreRequest): void {
   if (!existsSync(to)) return;
   // The lock's own files exist while it is held.
-  const may = new Set(['svc.lock', 'svc.lock-journal', 'svc.pid', MARK, ...leftovers(to)]);
+  const may = new Set(['svc.lock', 'svc.lock-journal', 'svc.pid', MARK, SCRATCH, ...leftovers(to)]);
   if (dirname(masterKeyFile) === to) may.add(basename(masterKeyFile));
   const found = readdirSync(to).find((name) => !may.has(name));
   if (found === undefined) return;

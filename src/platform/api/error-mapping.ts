@@ -7,6 +7,7 @@ import { LIMIT_NAMES } from '../../../actors/platform/project-limits.ts';
 import { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { StreamMisconfigured, StreamUnavailable } from '../../../streams/platform/stream.ts';
+import { DAMAGED, isDamage, type RecordDamage } from '../damage.ts';
 import { toConnectError } from '../errors.ts';
 import { classOfMethod } from '../gate/call-classes.ts';
 import type { ProjectBounds } from '../gate/project-gate.ts';
@@ -18,8 +19,13 @@ const STREAM_AWAY = 'The stream is not responding: send the same request again';
  * Wraps every handler.
  *
  * @param recordRefusal counts a call that would have exceeded a limit of its project
+ * @param recordDamage counts a call that needed damaged data
  */
-export function mapErrors(log: Log, recordRefusal?: ProjectBounds['recordRefusal']): Interceptor {
+export function mapErrors(
+  log: Log,
+  recordRefusal?: ProjectBounds['recordRefusal'],
+  recordDamage?: RecordDamage,
+): Interceptor {
   return (next) => async (request) => {
     try {
       return await next(request);
@@ -29,6 +35,7 @@ export function mapErrors(log: Log, recordRefusal?: ProjectBounds['recordRefusal
         const limit = LIMIT_NAMES.find((name) => name === of) ?? 'other';
         recordRefusal?.(limit, classOfMethod(request.method));
       }
+      recordDamage?.(error);
       throw asConnectError(error, request.method.name, log, request.signal);
     }
   };
@@ -48,6 +55,10 @@ export function asConnectError(
   if (signal?.aborted && isOfItsEnd(error, signal.reason)) return endOf(signal);
   if (error instanceof Refusal) return toConnectError(error);
   if (error instanceof ConnectError) return error;
+  if (isDamage(error)) {
+    log.error({ err: error, method }, 'A call needed damaged data');
+    return toConnectError(new Refusal('INTERNAL', DAMAGED));
+  }
   if (error instanceof StreamUnavailable) {
     // The error's text is for the operator: it names hosts, folders and servers. Health repeats it.
     return toConnectError(new Refusal('NOT_READY', STREAM_AWAY));

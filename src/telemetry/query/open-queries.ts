@@ -11,6 +11,7 @@ import {
   threadEntry,
 } from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
+import type { RecordDamage } from '../../platform/damage.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { RoomBase, Storage } from '../../platform/room-base.ts';
 import {
@@ -34,6 +35,7 @@ export interface QueriesParts {
   readonly host: Pick<Host, 'view' | 'onApplied'>;
   /** See `PromqlQueriesDeps`. */
   readonly pendingAlerts: PromqlQueriesDeps['pendingAlerts'];
+  readonly recordDamage?: RecordDamage;
 }
 
 /** The parts that answer queries; each has its own queue, limits and errors. */
@@ -57,7 +59,8 @@ const LIST_THREAD = threadEntry(import.meta.url, 'list-thread');
 const START_AFTER_MS = 500;
 
 /** One thread starts soon, the others with the first query that needs them; `closers` ends them. */
-export function openQueries({ base, storage, host, pendingAlerts }: QueriesParts): Queries {
+export function openQueries(parts: QueriesParts): Queries {
+  const { base, storage, host, pendingAlerts, recordDamage } = parts;
   const { clock, log, metrics, closers } = base;
   const { history, controlPath } = storage;
   const failures = metrics.counter(
@@ -92,6 +95,7 @@ export function openQueries({ base, storage, host, pendingAlerts }: QueriesParts
       threads,
       clock,
       log,
+      ...(recordDamage && { recordDamage }),
       pendingAlerts,
       recordsRevision: (project) => vmDirectory.revision(project),
       staleDatacenters: () => stale.names(),

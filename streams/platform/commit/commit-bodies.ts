@@ -32,11 +32,22 @@ export class CommitBodiesOfStream {
     if (this.#current && sequence < this.#current.sequence) return this.#readOne(sequence);
     if (!this.#messages) this.#begin(sequence);
     while (!this.#current || this.#current.sequence < sequence) {
-      const next = await this.#messages?.next();
+      const next = await this.#next();
       if (next?.value === undefined || next.done) return undefined;
       this.#current = next.value;
     }
     return this.#current.sequence === sequence ? this.#current : undefined;
+  }
+
+  /** After a message that cannot be read, the next request begins behind it. */
+  async #next(): Promise<IteratorResult<StreamMessage> | undefined> {
+    try {
+      return await this.#messages?.next();
+    } catch (error) {
+      this.#messages = undefined;
+      this.#current = undefined;
+      throw error;
+    }
   }
 
   #begin(sequence: number): void {

@@ -64,8 +64,8 @@ test('DUR-27: faults of three members lose nothing acknowledged', needs(nats), a
   t.notOk(failures.has(400) || failures.has(500), 'no failure except "not now"');
 });
 
-t.test(
-  'DUR-29: while the disk of the owner is full, another member acts',
+test(
+  'DUR-30: while the disk of the owner is full, another member acts',
   needs(nats, 'tmpfs mounts'),
   async (t) => {
     const scenario = await startScenario(t, { vms: 12, everyMs: 500, diskMib: 200 });

@@ -6,10 +6,11 @@
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import t from 'tap';
+import { test } from 'tap';
 import { openDatabase } from '../../../sqlite/platform/database.ts';
 import { bootNumber } from '../../../sqlite/telemetry/history/columns/chunk-columns.ts';
 import { ColumnView } from '../../../sqlite/telemetry/history/columns/column-view.ts';
+import { historyMigrations } from '../../../sqlite/telemetry/history/history-file.ts';
 import { SeriesNames } from '../../../sqlite/telemetry/history/series-names.ts';
 import { WeakValues } from '../../../sqlite/telemetry/history/weak-values.ts';
 import { DAY } from '../../support/history-from-log.ts';
@@ -18,7 +19,7 @@ import { openQueries } from '../../support/queries-on-history.ts';
 setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');
 
-t.test('former VMs leave nothing behind, and one that returns is read', async (t) => {
+test('former VMs leave nothing behind, and one that returns is read', async (t) => {
   const world = openQueries({ folder: t.testdir(), isInline: true });
   const { history, clock } = world;
   const view = new ColumnView({ share: history.share, cacheBytesMax: 2 ** 20 });
@@ -55,7 +56,7 @@ t.test('former VMs leave nothing behind, and one that returns is read', async (t
   await world.close();
 });
 
-t.test('a forgotten VM that still has its number in the file is read again', async (t) => {
+test('a forgotten VM that still has its number in the file is read again', async (t) => {
   const world = openQueries({ folder: t.testdir(), isInline: true });
   const { history, clock } = world;
   for (let day = 0; day <= 20; day++) {
@@ -73,7 +74,7 @@ t.test('a forgotten VM that still has its number in the file is read again', asy
   await world.close();
 });
 
-t.test('an unused value is freed, and a used one stays the same object', (t) => {
+test('an unused value is freed, and a used one stays the same object', (t) => {
   const values = new WeakValues<string, { readonly n: number }>();
   const kept = { n: -1 };
   values.set('kept', kept);
@@ -91,10 +92,10 @@ t.test('an unused value is freed, and a used one stays the same object', (t) => 
   });
 });
 
-t.test('names of series are cached within a bound, and are right beyond it', (t) => {
-  const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations: [] });
-  database.exec('CREATE TABLE series (id INTEGER PRIMARY KEY, key TEXT)');
-  const add = database.prepare('INSERT INTO series VALUES (?, ?)');
+test('names of series are cached within a bound, and are right beyond it', (t) => {
+  const migrations = historyMigrations;
+  const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations });
+  const add = database.prepare('INSERT INTO series (id, key) VALUES (?, ?)');
   for (let id = 1; id <= 500; id++) add.run(id, `series ${id} ${'x'.repeat(id % 40)}`);
   const names = new SeriesNames(database, 1_000);
   for (let round = 0; round < 3; round++) {
@@ -108,7 +109,7 @@ t.test('names of series are cached within a bound, and are right beyond it', (t)
   t.end();
 });
 
-t.test('a boot id has the same number on every thread, and another id has another number', (t) => {
+test('a boot id has the same number on every thread, and another id has another number', (t) => {
   t.equal(bootNumber('boot 1'), bootNumber('boot 1'));
   t.ok(Number.isNaN(bootNumber('')));
   const numbers = new Set(Array.from({ length: 20_000 }, (_, i) => bootNumber(`boot ${i}`)));

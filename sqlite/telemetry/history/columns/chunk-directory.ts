@@ -6,6 +6,8 @@
  */
 import type { Statement } from 'better-sqlite3';
 import type { SqliteDatabase } from '../../../platform/database.ts';
+import { checksumOf } from '../../../platform/row-checksum.ts';
+import { HistoryError } from '../history-error.ts';
 
 /** A chunk and its time span: Unix ms, both inclusive. */
 export interface ChunkPlace {
@@ -22,6 +24,17 @@ export interface DirectoryListener {
   onDay(vm: number, day: number, chunks: readonly ChunkPlace[]): void;
   /** Days before this one were dropped. */
   onFirstDay(day: number): void;
+}
+
+interface VmNames {
+  readonly project: string;
+  readonly vm: string;
+}
+
+interface VmRow extends VmNames {
+  readonly id: number;
+  readonly flushed_sequence: number;
+  readonly checksum: number | null;
 }
 
 type PlaceRow = ChunkPlace & { readonly vm: number; readonly day: number };
@@ -50,7 +63,9 @@ export class ChunkDirectory {
     const { newer, newerVms, firstDay } = this.#statements;
     const isFirst = this.#version === undefined;
     const found = isFirst ? this.#readAll() : newer.all(this.#lastChunk);
-    for (const { id, project, vm } of newerVms.all(this.#lastVm)) {
+    for (const row of newerVms.all(this.#lastVm)) {
+      const { id } = row;
+      const { project, vm } = this.#namesOf(row);
       this.#listener.onVm(id, project, vm);
       this.#lastVm = id;
     }
@@ -64,13 +79,24 @@ export class ChunkDirectory {
   }
 
   /** The VM with this number; undefined = it no longer exists. */
-  vmOf(id: number): { readonly project: string; readonly vm: string } | undefined {
-    return this.#statements.vmOf.get(id);
+  vmOf(id: number): VmNames | undefined {
+    const row = this.#statements.vmOf.get(id);
+    return row && this.#namesOf(row);
   }
 
   /** Reads a day again after one of its chunks was found missing. */
   reread(vm: number, day: number): void {
     this.#listener.onDay(vm, day, this.#statements.chunksOf.all(day, vm));
+  }
+
+  /** The names of a damaged row are also in its index. Throws `HistoryError` DAMAGED. */
+  #namesOf({ id, project, vm, flushed_sequence: flushed, checksum }: VmRow): VmNames {
+    if (checksum === null || checksum === checksumOf([id, project, vm, flushed])) {
+      return { project, vm };
+    }
+    const names = this.#statements.namesInIndex.get(id);
+    if (names === undefined) throw new HistoryError('DAMAGED', `The name of VM ${id} is damaged`);
+    return names;
   }
 
   #readAll(): PlaceRow[] {
@@ -115,11 +141,11 @@ function statementsOf(database: SqliteDatabase) {
     newer: database.prepare<[number], { id: number; vm: number; day: number }>(
       'SELECT id, vm, day FROM chunks WHERE id > ? ORDER BY id',
     ),
-    newerVms: database.prepare<[number], { id: number; project: string; vm: string }>(
-      'SELECT id, project, vm FROM vms WHERE id > ? ORDER BY id',
-    ),
-    vmOf: database.prepare<[number], { project: string; vm: string }>(
-      'SELECT project, vm FROM vms WHERE id = ?',
+    newerVms: database.prepare<[number], VmRow>('SELECT * FROM vms WHERE id > ? ORDER BY id'),
+    vmOf: database.prepare<[number], VmRow>('SELECT * FROM vms WHERE id = ?'),
+    // The sign makes SQLite scan the index instead of looking the row up.
+    namesInIndex: database.prepare<[number], VmNames>(
+      'SELECT project, vm FROM vms INDEXED BY sqlite_autoindex_vms_1 WHERE +id = ?',
     ),
     chunksOf: database.prepare<[number, number], ChunkPlace>(
       `SELECT id, start_ms AS startMs, end_ms AS endMs, rows FROM chunks

@@ -7,6 +7,7 @@ import type { Statement } from 'better-sqlite3';
 import type { SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
 import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
 import type { SqliteDatabase } from '../../../platform/database.ts';
+import { checksumOf } from '../../../platform/row-checksum.ts';
 import { CHUNK_ROWS_MAX, Chunk, encodeChunk } from '../chunk/chunk-codec.ts';
 import type { HeadReader } from '../head/head-reader.ts';
 import { DAY_MS } from '../history-file.ts';
@@ -119,7 +120,7 @@ export class ChunkWriter {
     try {
       const move = this.#database.transaction(() => {
         for (const [partition, sequence] of floors) {
-          this.#statements.moveFloor.run(partition, sequence);
+          this.#statements.moveFloor.run(partition, sequence, checksumOf([partition, sequence]));
         }
       });
       move.immediate();
@@ -158,6 +159,7 @@ export class ChunkWriter {
     const stored = refused > 0 ? Math.min(lastSequence, refused - 1) : lastSequence;
     const vm = this.#statements.vm.get(project, target.vm, stored);
     if (vm === undefined) throw new Error(`VM ${target.vm} was not stored`);
+    this.#statements.sealVm.run(vm.id);
     for (const chunk of this.#encode(rows)) this.#insert(vm.id, chunk);
     return { slot: target.slot, sequence: lastSequence };
   }
@@ -184,7 +186,15 @@ export class ChunkWriter {
 
   #insert(vm: number, chunk: EncodedChunk): void {
     const { day, startMs, endMs, rows, data } = chunk;
-    this.#statements.insert.run(vm, day, startMs, endMs, rows, data);
+    const { lastInsertRowid: id } = this.#statements.insert.run(
+      vm,
+      day,
+      startMs,
+      endMs,
+      rows,
+      data,
+    );
+    this.#statements.sealChunk.run(Number(id));
   }
 
   /**
@@ -333,9 +343,17 @@ function statementsOf(database: SqliteDatabase) {
     insert: database.prepare<[number, number, number, number, number, Uint8Array]>(
       'INSERT INTO chunks (vm, day, start_ms, end_ms, rows, data) VALUES (?, ?, ?, ?, ?, ?)',
     ),
-    moveFloor: database.prepare<[number, number]>(
-      `INSERT INTO floors (partition, sequence) VALUES (?, ?)
-       ON CONFLICT (partition) DO UPDATE SET sequence = max(sequence, excluded.sequence)`,
+    sealVm: database.prepare<[number]>(
+      'UPDATE vms SET checksum = row_checksum(id, project, vm, flushed_sequence) WHERE id = ?',
+    ),
+    sealChunk: database.prepare<[number]>(
+      `UPDATE chunks SET checksum = row_checksum(id, vm, day, start_ms, end_ms, rows)
+       WHERE id = ?`,
+    ),
+    moveFloor: database.prepare<[number, number, number]>(
+      `INSERT INTO floors (partition, sequence, checksum) VALUES (?, ?, ?)
+       ON CONFLICT (partition) DO UPDATE SET sequence = excluded.sequence,
+         checksum = excluded.checksum WHERE excluded.sequence > sequence`,
     ),
     ofDaysBefore: ofDaysBefore.pluck(),
     endedOn: endedOn.pluck(),
@@ -378,12 +396,16 @@ export class SeriesDictionary {
   readonly #all: Statement<[], KnownSeries>;
   readonly #add: Statement<[string, number]>;
   readonly #use: Statement<[number, number]>;
+  readonly #seal: Statement<[number]>;
   readonly #drop: Statement<[number, number], { id: number }>;
 
   constructor(database: SqliteDatabase) {
     this.#all = database.prepare('SELECT id, key, last_day AS lastDay FROM series');
     this.#add = database.prepare('INSERT INTO series (key, last_day) VALUES (?, ?)');
     this.#use = database.prepare('UPDATE series SET last_day = ? WHERE id = ?');
+    this.#seal = database.prepare(
+      'UPDATE series SET checksum = row_checksum(id, key, last_day) WHERE id = ?',
+    );
     this.#drop = database.prepare(
       `DELETE FROM series WHERE id IN
          (SELECT id FROM series WHERE last_day < ? AND id < (SELECT max(id) FROM series) LIMIT ?)
@@ -397,10 +419,12 @@ export class SeriesDictionary {
     const known = this.#byKey.get(key);
     if (known === undefined) {
       const id = Number(this.#add.run(key, day).lastInsertRowid);
+      this.#seal.run(id);
       return this.#remember({ id, key, lastDay: day });
     }
     if (known.lastDay < day) {
       this.#use.run(day, known.id);
+      this.#seal.run(known.id);
       known.lastDay = day;
     }
     return known.id;

@@ -15,6 +15,7 @@ import {
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import { callingOnAbort } from '../../../../streams/platform/deadline.ts';
 import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
+import { DamagedRow } from '../../../platform/row-checksum.ts';
 import { HistoryError, type HistoryErrorReason, ReadCancelled } from '../history-error.ts';
 
 interface Pending {
@@ -417,7 +418,8 @@ function faultOf(error: unknown): ThreadFault {
   if (error instanceof HistoryError) return { reason: error.reason, message: error.message };
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (error instanceof DamagedBytes || /^SQLITE_(CORRUPT|NOTADB)/.test(code)) {
+  const isDamaged = error instanceof DamagedBytes || error instanceof DamagedRow;
+  if (isDamaged || /^SQLITE_(CORRUPT|NOTADB)/.test(code)) {
     return { reason: 'DAMAGED', message: code ? `${code}: ${message}` : message };
   }
   // Errors of the disk and of SQLite; those of Node begin with ERR_ and are bugs.

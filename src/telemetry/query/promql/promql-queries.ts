@@ -7,6 +7,7 @@ import { HistoryError } from '../../../../sqlite/telemetry/history/history-error
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import { Refusal } from '../../../../streams/platform/refusal.ts';
 import { RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
+import { DAMAGED, type RecordDamage } from '../../../platform/damage.ts';
 import type { Log } from '../../../platform/log.ts';
 import { asksForAlerts, type PendingAlert } from '../series/alert-series.ts';
 import { QUERY_MS_MAX } from '../threads/limits.ts';
@@ -31,6 +32,8 @@ export interface PromqlQueriesDeps {
   /** Default lookback of a project's queries, ms. */
   readonly lookbackMs: (project: string) => number;
   readonly log: Log;
+  /** Counts a query that needed damaged data. */
+  readonly recordDamage?: RecordDamage;
 }
 
 const STORAGE_FAILED =
@@ -61,6 +64,7 @@ export function createPromqlQueries(deps: PromqlQueriesDeps): PromqlQueries {
         return await withQueryDeadline({ clock: deps.clock, signal, timeoutMs }, work);
       } catch (error) {
         if (signal.aborted) throw error;
+        deps.recordDamage?.(error);
         return faultAnswer(error, deps.log);
       }
     },
@@ -114,6 +118,8 @@ function faultAnswer(error: unknown, log: Log): PromqlAnswer {
       log.error({ err: error }, 'A PromQL query failed on storage');
       throw new Refusal('NOT_READY', STORAGE_FAILED);
     case 'DAMAGED':
+      log.error({ err: error }, 'A PromQL query needed damaged data');
+      throw new Refusal('INTERNAL', DAMAGED);
     case 'FAULT':
       throw error;
   }
@@ -124,7 +130,7 @@ export interface PromqlQueries {
   /**
    * Every fault of the expression or its data is a response with a status. Throws a `Refusal`
    * TOO_MANY_REQUESTS or NOT_READY, the reason of `signal` if the client disconnected, or a
-   * `HistoryError` DAMAGED or FAULT, which are only for the log.
+   * `HistoryError` FAULT, which is only for the log.
    */
   run(request: QueryRequest, signal: AbortSignal): Promise<PromqlAnswer>;
   /** Default lookback of a project's queries, ms. */
