@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import { test } from 'tap';
 import { hiddenPath, type UnitKind, units, unitText } from '../../../src/cli/install.ts';
 import { componentPath, needs } from '../../support/components.ts';
 import { dataFolder, runToEnd } from '../../support/program.ts';
@@ -11,7 +11,7 @@ import { dataFolder, runToEnd } from '../../support/program.ts';
 const program = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
 const kinds = Object.keys(units) as UnitKind[];
 
-t.test('a unit runs this machine’s program, with words that systemd does not alter', (t) => {
+test('a unit runs this machine’s program, with words that systemd does not alter', (t) => {
   const command = ['/opt/node/bin/node', '/opt/my svc/100%/$HOME/bin/svc.js'];
   const words = '/opt/node/bin/node "/opt/my svc/100%%/$$HOME/bin/svc.js"';
   t.ok(unitText('agent', { command }).includes(`\nExecStart=${words} agent run\n`));
@@ -22,7 +22,7 @@ t.test('a unit runs this machine’s program, with words that systemd does not a
   t.end();
 });
 
-t.test('a sandbox leaves the program exactly what it needs', (t) => {
+test('a sandbox leaves the program exactly what it needs', (t) => {
   const shared = [
     'DynamicUser=yes',
     'NoNewPrivileges=yes',
@@ -69,7 +69,7 @@ t.test('a sandbox leaves the program exactly what it needs', (t) => {
   t.end();
 });
 
-t.test('systemd reports no errors in a unit, and a low exposure', needs('systemd-analyze'), (t) => {
+test('systemd reports no errors in a unit, and a low exposure', needs('systemd-analyze'), (t) => {
   for (const kind of kinds) {
     const path = join(dataFolder(t), units[kind].name);
     writeFileSync(path, unitText(kind, { command: [process.execPath, '/bin/true'] }));
@@ -87,7 +87,7 @@ t.test('systemd reports no errors in a unit, and a low exposure', needs('systemd
   t.end();
 });
 
-t.test('systemd reports no errors in the unit of a nats-server', needs('systemd-analyze'), (t) => {
+test('systemd reports no errors in the unit of a nats-server', needs('systemd-analyze'), (t) => {
   const sample = new URL(
     '../../../docs/operations/nats-cluster/nats-server.service',
     import.meta.url,
@@ -104,34 +104,31 @@ t.test('systemd reports no errors in the unit of a nats-server', needs('systemd-
   t.end();
 });
 
-t.test(
-  'install writes the unit to the given folder, and with --dry-run writes nothing',
-  async (t) => {
-    const isHidden = hiddenPath([process.execPath, program]) !== undefined;
-    const commands = {
-      agent: ['agent', 'install'],
-      collector: ['collect', 'install'],
-      service: ['install'],
-    };
-    const started = { agent: 'agent run', collector: 'collect run', service: 'serve' };
-    for (const kind of kinds) {
-      const folder = dataFolder(t);
-      const displayed = await runToEnd([...commands[kind], '--dry-run']);
-      t.equal(displayed.code, 0, displayed.text);
-      t.match(displayed.stdout, new RegExp(`^ExecStart=.*svc\\.js ${started[kind]}$`, 'm'));
-      const written = await runToEnd([...commands[kind], '--unit-folder', folder]);
-      if (isHidden) t.match(written, { code: 1, text: /sandbox hides/ });
-      else {
-        t.equal(written.code, 0, written.text);
-        t.equal(
-          readFileSync(join(folder, units[kind].name), 'utf8'),
-          `${displayed.stdout.trimEnd()}\n`,
-        );
-      }
-      const nowhere = await runToEnd([...commands[kind], '--unit-folder', join(folder, 'none')]);
-      t.equal(nowhere.code, 1);
+test('install writes the unit to the given folder, and with --dry-run writes nothing', async (t) => {
+  const isHidden = hiddenPath([process.execPath, program]) !== undefined;
+  const commands = {
+    agent: ['agent', 'install'],
+    collector: ['collect', 'install'],
+    service: ['install'],
+  };
+  const started = { agent: 'agent run', collector: 'collect run', service: 'serve' };
+  for (const kind of kinds) {
+    const folder = dataFolder(t);
+    const displayed = await runToEnd([...commands[kind], '--dry-run']);
+    t.equal(displayed.code, 0, displayed.text);
+    t.match(displayed.stdout, new RegExp(`^ExecStart=.*svc\\.js ${started[kind]}$`, 'm'));
+    const written = await runToEnd([...commands[kind], '--unit-folder', folder]);
+    if (isHidden) t.match(written, { code: 1, text: /sandbox hides/ });
+    else {
+      t.equal(written.code, 0, written.text);
+      t.equal(
+        readFileSync(join(folder, units[kind].name), 'utf8'),
+        `${displayed.stdout.trimEnd()}\n`,
+      );
     }
-    const slow = await runToEnd(['agent', 'install', '--dry-run', '--interval', '60s']);
-    t.equal(slow.code, 2);
-  },
-);
+    const nowhere = await runToEnd([...commands[kind], '--unit-folder', join(folder, 'none')]);
+    t.equal(nowhere.code, 1);
+  }
+  const slow = await runToEnd(['agent', 'install', '--dry-run', '--interval', '60s']);
+  t.equal(slow.code, 2);
+});
