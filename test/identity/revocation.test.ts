@@ -1,3 +1,8 @@
+/**
+ * Revocation under load, over real connections: no request that begins after its acknowledgement
+ * succeeds, while others with the same key are in flight all the time. A request that was admitted
+ * before has no effect if its body arrives after.
+ */
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { create, toBinary } from '@bufbuild/protobuf';

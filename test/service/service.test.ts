@@ -110,20 +110,17 @@ test('files are private to their owner, even in a folder that others may read', 
   t.equal(await program.stop(), 0);
 });
 
-test(
-  'a project’s key cannot read figures of the whole service unless a setting allows it',
-  async (t) => {
-    const figures = async (more: Readonly<Record<string, string>>) => {
-      const { address, demo, stop } = await start(t, { folder: dataFolder(t), more });
-      const headers = { authorization: `Bearer ${demo.apiKey}` };
-      const { status } = await fetch(`${address}/metrics`, { headers });
-      await stop();
-      return status;
-    };
-    t.equal(await figures({}), 404);
-    t.equal(await figures({ SVC_METRICS_ON_API: 'on' }), 200);
-  },
-);
+test('a project’s key cannot read figures of the whole service unless a setting allows it', async (t) => {
+  const figures = async (more: Readonly<Record<string, string>>) => {
+    const { address, demo, stop } = await start(t, { folder: dataFolder(t), more });
+    const headers = { authorization: `Bearer ${demo.apiKey}` };
+    const { status } = await fetch(`${address}/metrics`, { headers });
+    await stop();
+    return status;
+  };
+  t.equal(await figures({}), 404);
+  t.equal(await figures({ SVC_METRICS_ON_API: 'on' }), 200);
+});
 
 test('a failed start names the remedy and leaves the folder as it was', async (t) => {
   const folder = dataFolder(t);
@@ -239,7 +236,8 @@ test('ports that are passed to a service are used, and stay the caller’s', asy
       .flatMap(({ attempts = [] }) => attempts)
       .find(({ outcome }) => outcome === 'failed');
   });
-  const error = 'The host name has no address that may be called. Fix the URL or the DNS records of the name';
+  const error =
+    'The host name has no address that may be called. Fix the URL or the DNS records of the name';
   t.match(failed, { error }, 'whoever reads it learns no address');
   t.match(
     service.lines.join(),
