@@ -58,7 +58,7 @@ test(
   },
 );
 
-test('the setting is 1, 3 or 5, and needs NATS', (t) => {
+test('the setting is 1, 3 or 5, and needs NATS', async (t) => {
   const url = { SVC_NATS_URL: 'nats://a' };
   const settingsOf = (text: string) =>
     loadConfig([], { ...url, SVC_STREAM_REPLICAS: text }).settings.streamReplicas;
@@ -67,7 +67,6 @@ test('the setting is 1, 3 or 5, and needs NATS', (t) => {
   t.throws(() => settingsOf('2'), /SVC_STREAM_REPLICAS must be one of 1, 3, 5/);
   const embedded = { SVC_STREAM_REPLICAS: '3' };
   t.throws(() => loadConfig([], embedded), /SVC_STREAM_REPLICAS needs SVC_NATS_URL/);
-  t.end();
 });
 
 function stream(name: string, wanted: number, set: number, away: readonly string[] = []) {
@@ -89,7 +88,7 @@ function stream(name: string, wanted: number, set: number, away: readonly string
   } satisfies StreamDescription;
 }
 
-test('DUR-23: missing and lagging copies are degraded, with a remedy', (t) => {
+test('DUR-23: missing and lagging copies are degraded, with a remedy', async (t) => {
   const good = [stream('EVENTS', 3, 3), stream('LOG', 1, 3)];
   t.match(copiesHealth(good, []), { state: 'ready' });
   const few = [stream('EVENTS', 3, 1), stream('LOG', 3, 1), stream('NEW', 3, 3)];
@@ -105,7 +104,6 @@ test('DUR-23: missing and lagging copies are degraded, with a remedy', (t) => {
     state: 'degraded',
     reason: 'EVENTS, LOG: copies are behind or away: nats-2 is behind, nats-3 is offline',
   });
-  t.end();
 });
 
 /** Lets every answer be handled. */

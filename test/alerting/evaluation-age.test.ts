@@ -137,7 +137,7 @@ function run(it: World) {
   return { state, edges };
 }
 
-test('EVAL-04: rows in order give the oracle’s notifications at any tick times', (t) => {
+test('EVAL-04: rows in order give the oracle’s notifications at any tick times', async (t) => {
   let compared = 0;
   const property = fc.property(world([0]), (it) => {
     const wanted = spansOf(it).map(({ startedMs, firedMs, endMs }) => [startedMs, firedMs, endMs]);
@@ -151,10 +151,9 @@ test('EVAL-04: rows in order give the oracle’s notifications at any tick times
   });
   fc.assert(property, OPTIONS);
   t.ok(compared > occurrences(1_000), `${compared} firings`);
-  t.end();
 });
 
-test('EVAL-05: notifications and timeline differ only by firings marked corrected', (t) => {
+test('EVAL-05: notifications and timeline differ only by firings marked corrected', async (t) => {
   const seen = { reported: 0, corrected: 0 };
   const property = fc.property(world(), (it) => {
     const { state, edges } = run(it);
@@ -177,10 +176,9 @@ test('EVAL-05: notifications and timeline differ only by firings marked correcte
     seen.reported > occurrences(1_000) && seen.corrected > occurrences(50),
     JSON.stringify(seen),
   );
-  t.end();
 });
 
-test('EVAL-07: only a fresh row recovers unavailable telemetry, and edge times increase', (t) => {
+test('EVAL-07: only a fresh row recovers unavailable telemetry, and edge times increase', async (t) => {
   let recovered = 0;
   const property = fc.property(world(), (it) => {
     const state = createState({ rules: [it.rule], firing: [] });
@@ -207,10 +205,9 @@ test('EVAL-07: only a fresh row recovers unavailable telemetry, and edge times i
   });
   fc.assert(property, OPTIONS);
   t.ok(recovered > occurrences(1_000), `${recovered} recoveries`);
-  t.end();
 });
 
-test('EVAL-18: an evaluator rebuilt from the log’s start decides like one that never stopped', (t) => {
+test('EVAL-18: an evaluator rebuilt from the log’s start decides like one that never stopped', async () => {
   const property = fc.property(world(), (it) => {
     const log = logOf(it);
     const seed = { rules: [it.rule], firing: [] };
@@ -229,10 +226,9 @@ test('EVAL-18: an evaluator rebuilt from the log’s start decides like one that
     });
   });
   fc.assert(property, { ...OPTIONS, numRuns: tries(150) });
-  t.end();
 });
 
-test('EVAL-18: an evaluator rebuilt from a floor, rows and last observations continues unchanged', (t) => {
+test('EVAL-18: an evaluator rebuilt from a floor, rows and last observations continues unchanged', async (t) => {
   let compared = 0;
   const property = fc.property(world([0, 0, 2]), fc.nat(400), fc.nat(400), (it, a, b) => {
     const log = logOf(it);
@@ -268,5 +264,4 @@ test('EVAL-18: an evaluator rebuilt from a floor, rows and last observations con
   });
   fc.assert(property, OPTIONS);
   t.ok(compared > occurrences(300), `${compared} restarts`);
-  t.end();
 });

@@ -31,7 +31,7 @@ function goesOn(expected: readonly Made[], floorMs: number): boolean {
   return expected.some(({ edge }) => edge.kind === 'fired' && edge.startedMs <= floorMs);
 }
 
-test('EVAL-18: an evaluator rebuilt from the log’s start decides like one that never stopped', (t) => {
+test('EVAL-18: an evaluator rebuilt from the log’s start decides like one that never stopped', async () => {
   const property = fc.property(arrivals(), ({ rule, log }) => {
     const never = new Decisions();
     const seed = { rules: [rule], firing: [] };
@@ -48,7 +48,6 @@ test('EVAL-18: an evaluator rebuilt from the log’s start decides like one that
     });
   });
   fc.assert(property, { ...OPTIONS, numRuns: tries(150) });
-  t.end();
 });
 
 function receivedMs(entry: LogEntry): number {
@@ -92,7 +91,7 @@ function waitsSinceMs(state: EvaluationState): number {
   return waiting?.current.startedMs ?? Number.POSITIVE_INFINITY;
 }
 
-test('EVAL-18: an evaluator rebuilt from a floor and rows continues unchanged', (t) => {
+test('EVAL-18: an evaluator rebuilt from a floor and rows continues unchanged', async (t) => {
   let compared = 0;
   const property = fc.property(
     arrivals({ observations: 60, delayMax: 95, againMax: 100, batchMax: 0 }),
@@ -136,5 +135,4 @@ test('EVAL-18: an evaluator rebuilt from a floor and rows continues unchanged', 
   );
   fc.assert(property, OPTIONS);
   t.ok(compared > 1_000, `${compared} restarts from a floor`);
-  t.end();
 });

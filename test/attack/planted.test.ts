@@ -186,7 +186,7 @@ test('a connection to a canary listener is seen', async (t) => {
   t.match(visits, [/^127.0.0.1 from 127/, /^127.0.0.2 from 127/]);
 });
 
-test('memory that grows in the second half is found, memory that has settled is not', (t) => {
+test('memory that grows in the second half is found, memory that has settled is not', async (t) => {
   const readings = (mib: (i: number) => number) =>
     Array.from({ length: 100 }, (_, i) => ({ atMs: i * 1000, bytes: mib(i) * 2 ** 20 }));
   const settled = readings((i) => 300 + 100 * Math.min(i, 40) + 20 * (i % 2));
@@ -194,7 +194,6 @@ test('memory that grows in the second half is found, memory that has settled is 
   const leaking = readings((i) => 300 + 4 * i);
   t.match(memoryVerdict(leaking, 1e6).why, /from .* to/);
   t.equal(memoryVerdict(leaking, 1_000).why, undefined, 'too few requests to judge');
-  t.end();
 });
 
 test('a server that lets a flood delay other projects is found', async (t) => {
@@ -224,7 +223,7 @@ test('a server that lets a flood delay other projects is found', async (t) => {
   t.equal(delayProblem(first, 5 * FLOOD_MS), undefined, 'a server that reserves room passes');
 });
 
-test('a delay of twice the quiet time plus a slice passes', (t) => {
+test('a delay of twice the quiet time plus a slice passes', async (t) => {
   const answer = { status: 200, headers: new Map(), text: '' };
   const timed = (...times: number[]) => times.map((tookMs) => ({ tookMs, answer }));
   const quiet = timed(...Array.from({ length: 99 }, () => 1), 10);
@@ -233,10 +232,9 @@ test('a delay of twice the quiet time plus a slice passes', (t) => {
   const one = [...Array.from({ length: 99 }, () => 1), 9_000];
   t.equal(delayProblem({ quiet, beside: timed(...one) }, 500), undefined, 'one in a hundred');
   t.match(delayProblem({ quiet, beside: timed(...one, 9_000) }, 500), /9000 ms/);
-  t.end();
 });
 
-test('a report without tries or classes fails, and a failure names its replay', (t) => {
+test('a report without tries or classes fails, and a failure names its replay', async (t) => {
   t.notOk(hasHeld([]));
   t.notOk(hasHeld([new Tally('nothing').result()]));
   const tally = new Tally('some');
@@ -246,7 +244,6 @@ test('a report without tries or classes fails, and a failure names its replay', 
   const report = reportOf([tally.result()], 'npm run attack -- --seed 7');
   t.match(report, /some +\| +50 \| +0 \| +50/);
   t.match(report, /to replay: npm run attack -- --seed 7/);
-  t.end();
 });
 
 test('every method is attacked with a request that its message accepts', async (t) => {
@@ -265,7 +262,7 @@ test('every method is attacked with a request that its message accepts', async (
   t.equal(enveloped('{}').readUInt32BE(1), 2);
 });
 
-test('the same seed makes the same requests', (t) => {
+test('the same seed makes the same requests', async (t) => {
   const corpus = { host: 'x', origin: 'http://x', tenant: attacker, chaff: victim };
   const shape = (seed: number) =>
     Array.from({ length: 300 }, (_, i) => {
@@ -276,7 +273,6 @@ test('the same seed makes the same requests', (t) => {
     });
   t.same(shape(3), shape(3));
   t.notSame(shape(3), shape(4));
-  t.end();
 });
 
 test('a connection is kept open, and a request after a closed one uses a new one', async (t) => {

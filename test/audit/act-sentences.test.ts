@@ -14,7 +14,7 @@ const OF_THE_SERVICE: Readonly<Partial<Record<MachineName, readonly string[]>>> 
   membership: ['renamed'],
 };
 
-test('API-34: every event of a machine has a sentence or is the service’s own', (t) => {
+test('API-34: every event of a machine has a sentence or is the service’s own', async (t) => {
   for (const [name, predicates] of Object.entries(actionPredicates)) {
     if (name === 'alertInstance') continue;
     const { machine } = machineDefinitions.get(name) ?? { machine: { events: [] } };
@@ -23,5 +23,4 @@ test('API-34: every event of a machine has a sentence or is the service’s own'
     t.same(known.filter((event) => !event.startsWith('xstate.')).sort(), [...taken].sort(), name);
     t.ok(predicates['xstate.init'], `${name} has a sentence for its creation`);
   }
-  t.end();
 });

@@ -18,7 +18,7 @@ import { occurrences, tries } from '../support/tries.ts';
 
 const owned = (ownerClaims: readonly string[]) => ({ ownerClaims, nameClaims: NAME_CLAIMS });
 
-test('A change of a name in the platform’s map is a renaming, whatever the new name is', (t) => {
+test('A change of a name in the platform’s map is a renaming, whatever the new name is', async (t) => {
   const approved = { 'project-id': '1', 'vcs-origin': 'github.com/acme/app', step: 'a' };
   const renamed = (change: ObservedClaims) => {
     const maps = { ownerClaims: ['project-id'], nameClaims: ['vcs-origin'] };
@@ -32,10 +32,9 @@ test('A change of a name in the platform’s map is a renaming, whatever the new
     false,
     'under other ids it is another workflow',
   );
-  t.end();
 });
 
-test('CI-12: expected values are shown only if every owner id matches', (t) => {
+test('CI-12: expected values are shown only if every owner id matches', async (t) => {
   const displayed = { ...BOUND, ref: 'refs/heads/x' };
   const isDisplayed = (ownerClaims: readonly string[], change: ObservedClaims = {}) => {
     const compared = compareClaims(BOUND, { ...displayed, ...change }, owned(ownerClaims));
@@ -65,7 +64,6 @@ test('CI-12: expected values are shown only if every owner id matches', (t) => {
     true,
     'inherited properties of objects are not claims',
   );
-  t.end();
 });
 
 /** Few values, so that sets are often nearly equal; names of inherited properties are included. */
@@ -88,7 +86,7 @@ const ownClaims = (entries: readonly (readonly [string, unknown])[]): ObservedCl
 };
 const claimSet = fc.array(fc.tuple(claimName, claimValue), { maxLength: 7 });
 
-test('For random claim sets: the same exactly when every bound claim has the approved value', (t) => {
+test('For random claim sets: the same exactly when every bound claim has the approved value', async (t) => {
   const near = fc.tuple(claimSet, claimSet, fc.array(claimName));
   let same = 0;
   fc.assert(
@@ -111,7 +109,6 @@ test('For random claim sets: the same exactly when every bound claim has the app
     { numRuns: tries(5_000) },
   );
   t.ok(same > occurrences(500), `${same} were the same`);
-  t.end();
 });
 
 test('For random claim sets: an exchange succeeds exactly when all bound claims are those approved', async (t) => {
@@ -133,7 +130,7 @@ test('For random claim sets: an exchange succeeds exactly when all bound claims 
   t.ok(world.outcomes.includes('EXCHANGED'), 'both were seen');
 });
 
-test('The digest does not depend on the order of the claims', (t) => {
+test('The digest does not depend on the order of the claims', async (t) => {
   const reversed = Object.fromEntries(Object.entries(BOUND).reverse()) as ObservedClaims;
   const digest = digestOf({ bound: BOUND, recorded: RECORDED });
   t.match(digest, /^[0-9a-f]{64}$/);
@@ -151,5 +148,4 @@ test('The digest does not depend on the order of the claims', (t) => {
     digest,
     'so does the choice of bound claims',
   );
-  t.end();
 });

@@ -231,7 +231,7 @@ COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
   });
 }
 
-test('hints follow the metadata of a refusal, not only its reason', (t) => {
+test('hints follow the metadata of a refusal, not only its reason', async (t) => {
   const hintOf = (reason: RefusalReason, metadata = {}, hints = {}) =>
     refusalOf(toConnectError(new Refusal(reason, 'x', metadata)), hints)?.hint;
   const denied = hintOf('EXCHANGE_DENIED', { correlation: 'c-1' });
@@ -247,5 +247,4 @@ test('hints follow the metadata of a refusal, not only its reason', (t) => {
     /has no resource with that name/,
     'otherwise the explanation of the catalogue',
   );
-  t.end();
 });

@@ -24,13 +24,12 @@ function surroundingsOf(isTerminal: boolean) {
   return { surroundings, errors };
 }
 
-test('a share is shown in steps of one percent, and its line ends', (t) => {
+test('a share is shown in steps of one percent, and its line ends', async (t) => {
   const { surroundings, errors } = surroundingsOf(true);
   const line = new ProgressLine(surroundings, 'sent', 'the CSV');
   for (const share of [0, 0.001, 0.5, 0.504, 0.25, 1, 1.5]) line.showShare(share);
   line.end();
   t.same(errors, ['\rsent 50 % of the CSV', '\rsent 100 % of the CSV', '\n']);
-  t.end();
 });
 
 test('svc replay shows its progress on a terminal only', async (t) => {

@@ -156,7 +156,7 @@ test('DASH-10: the states at each step are the machine’s states over the event
   t.ok(longest > 5, 'some incidents had many steps');
 });
 
-test('DASH-10: three steps of one commit have three observation times', (t) => {
+test('DASH-10: three steps of one commit have three observation times', async (t) => {
   const steps = recordedSteps(answered(run(eventsOf(['fire', 'acknowledge', 'recover']))));
   t.same(
     steps.map((step) => [step.event, timeOf(step) - START_MS]),
@@ -171,7 +171,6 @@ test('DASH-10: three steps of one commit have three observation times', (t) => {
   t.same(new Set(steps.slice(0, 2).map(({ decidedMs }) => decidedMs)).size, 1);
   t.equal(stepAt(steps, START_MS), 0, 'before the first step: the first');
   t.equal(stepAt(steps, START_MS + 100_000), 1, 'between steps: the one before');
-  t.end();
 });
 
 const CONDITION = {
@@ -187,7 +186,7 @@ function sample(seconds: number, value: number) {
   return { observedUnixMs: String(START_MS + seconds * 1_000), value, breaches: value > 90 };
 }
 
-test('DASH-10: the chart has the kept samples and then those still stored, each once', (t) => {
+test('DASH-10: the chart has the kept samples and then those still stored, each once', async (t) => {
   const steps = recordedSteps(answered(run(eventsOf(['fire', 'recover']))));
   const explanation = {
     window: [sample(30, 95), sample(60, 96)],
@@ -213,10 +212,9 @@ test('DASH-10: the chart has the kept samples and then those still stored, each 
   });
   const after7Days = recordedWindow(explanation as never, steps, undefined);
   t.same(after7Days?.samples, explanation.window, 'after seven days, only the kept samples');
-  t.end();
 });
 
-test('at most one day is recomputed, and nothing beyond the retention', (t) => {
+test('at most one day is recomputed, and nothing beyond the retention', async (t) => {
   const incident = { startedUnix: String(START_MS / 1_000) };
   const hour = 3_600_000;
   t.same(stretchOf(incident, START_MS + hour), {
@@ -228,10 +226,9 @@ test('at most one day is recomputed, and nothing beyond the retention', (t) => {
     endMs: START_MS - 300_000 + 24 * hour,
   });
   t.equal(stretchOf(incident, START_MS + 7 * 24 * hour), undefined);
-  t.end();
 });
 
-test('the decision is a part of the axis, even for an incident of several days', (t) => {
+test('the decision is a part of the axis, even for an incident of several days', async (t) => {
   const whole = { startMs: START_MS, endMs: START_MS + 86_400_000 };
   const window = { condition: CONDITION, samples: [], gaps: [] };
   const firedMs = START_MS + 3_660_000;
@@ -240,7 +237,6 @@ test('the decision is a part of the axis, even for an incident of several days',
     endMs: START_MS + 3_960_000,
   });
   t.equal(decisionAxis(window, whole), undefined);
-  t.end();
 });
 
 test('DASH-10: the history shows the incident and its surroundings, as far as stored', async (t) => {

@@ -79,7 +79,7 @@ test('a value is stale while its read is being retried', async (t) => {
   stop();
 });
 
-test('states without a value', (t) => {
+test('states without a value', async (t) => {
   const base = { isLoading: false, retryMs: undefined };
   const had = { ...base, value: 'v', loadedMs: 1 };
   const none = { ...base, value: undefined, loadedMs: undefined };
@@ -94,7 +94,6 @@ test('states without a value', (t) => {
     { why: 'loading', state: { ...none, error: undefined, isLoading: true }, kind: 'loading' },
   ];
   for (const { why, state, kind } of cases) t.equal(displayedOf(state).kind, kind, why);
-  t.end();
 });
 
 test('a hidden page sends no requests, and loads when it becomes visible', async (t) => {
@@ -184,7 +183,7 @@ test('a list of empty pages stops after ten and can be continued', async (t) => 
   t.match(await loadPages(loadPage, 50, first), { items: ['found'], isSearchStopped: false });
 });
 
-test('only the visible rows of a long table are rendered', (t) => {
+test('only the visible rows of a long table are rendered', async (t) => {
   const view = { rowCount: 10_000, rowPx: 40, screenPx: 800 };
   t.same(visibleRows({ ...view, topPx: -300 }), {
     first: 0,
@@ -204,15 +203,13 @@ test('only the visible rows of a long table are rendered', (t) => {
   t.match(visibleRows({ ...view, topPx: -9_000 }), { first: 0, end: 10 }, 'below the screen');
   t.match(visibleRows({ ...view, topPx: 900_000 }), { first: 9_990, end: 10_000 }, 'above it');
   t.match(visibleRows({ ...view, rowCount: 100, topPx: 5_000 }), { first: 0, end: 100 });
-  t.end();
 });
 
-test('keys match alone and in pairs', (t) => {
+test('keys match alone and in pairs', async (t) => {
   const keys = [{ keys: 'j' }, { keys: 'g i' }, { keys: 'g v' }, { keys: 'j' }];
   t.same(matchKey(keys, undefined, 'j'), { found: 3 }, 'the newest wins');
   t.same(matchKey(keys, undefined, 'g'), { begins: 'g' });
   t.same(matchKey(keys, 'g', 'v'), { found: 2 });
   t.same(matchKey(keys, 'g', 'j'), { found: 3 }, 'an unknown pair: the key counts alone');
   t.equal(matchKey(keys, undefined, 'x'), undefined);
-  t.end();
 });

@@ -219,7 +219,7 @@ test('a broken stream is reopened after growing delays', async (t) => {
   tab.watch.stop();
 });
 
-test('envelopes are read completely, wherever the network splits them', (t) => {
+test('envelopes are read completely, wherever the network splits them', async (t) => {
   const bytes = [{ a: 1 }, { b: 'ä' }, {}].map((json) => encodeEnvelope(json));
   const all = new Uint8Array(bytes.flatMap((each) => [...each]));
   for (let cut = 1; cut < all.length; cut += 1) {
@@ -231,12 +231,10 @@ test('envelopes are read completely, wherever the network splits them', (t) => {
       `cut after ${cut} bytes`,
     );
   }
-  t.end();
 });
 
-test('the last envelope of a stream is marked', (t) => {
+test('the last envelope of a stream is marked', async (t) => {
   const end = encodeEnvelope({});
   end[0] = 2;
   t.same(new EnvelopeReader().read(end), [{ isEnd: true, json: {} }]);
-  t.end();
 });

@@ -5,7 +5,7 @@ import { createHttpExchange, outcomeOfFault } from '../../src/delivery/notify/ht
 import type { Resolve } from '../../src/platform/http/dial.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 
-test('an error states the problem and whose fault it is, but no address', (t) => {
+test('an error states the problem and whose fault it is, but no address', async (t) => {
   const fault = (code: string, syscall?: string) =>
     Object.assign(new Error(`${syscall} ${code} hooks.example 10.1.2.3:443`), { code, syscall });
   const ended = 'The connection was closed before a response arrived';
@@ -32,7 +32,6 @@ test('an error states the problem and whose fault it is, but no address', (t) =>
   for (const [error, expected] of cases) {
     t.same(outcomeOfFault(error), { kind: 'failed', ...expected });
   }
-  t.end();
 });
 
 test('internal names, external names and missing names fail alike and after the same time', async (t) => {

@@ -67,7 +67,7 @@ test('a trusted provider may leave out that an address is verified, not deny it'
   t.equal(personIn(world, browser), person);
 });
 
-test('an issuer with accounts of strangers cannot be trusted with addresses', (t) => {
+test('an issuer with accounts of strangers cannot be trusted with addresses', async (t) => {
   const refusal = (issuer: string) => {
     const trust = { SVC_OIDC_ISSUER: issuer, SVC_OIDC_CLIENT_ID: 'x', SVC_OIDC_TRUST_EMAIL: 'on' };
     try {
@@ -88,7 +88,6 @@ test('an issuer with accounts of strangers cannot be trusted with addresses', (t
   const tenant = '5b0e4fbc-3f5e-4b0a-9df5-2f2f2f2f2f2f';
   t.equal(refusal(`https://login.microsoftonline.com/${tenant}/v2.0`), '');
   t.throws(() => loadConfig([], { SVC_OIDC_TRUST_EMAIL: 'on' }), /needs SVC_OIDC_ISSUER/);
-  t.end();
 });
 
 test('a signed-in person links an account, and signs in with it from then on', async (t) => {

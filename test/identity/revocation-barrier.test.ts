@@ -17,7 +17,7 @@ function commitOf(machine: string, type: string): Pick<Commit, 'decisions'> {
   return { decisions: [{ by, steps: [{ ...step, ...rest }], records: [] }] };
 }
 
-test('removals narrow access; grants, uses and expiries do not', (t) => {
+test('removals narrow access; grants, uses and expiries do not', async (t) => {
   for (const [machine, type] of [
     ['credential', 'revoked'],
     ['credential', 'rotated'],
@@ -40,7 +40,6 @@ test('removals narrow access; grants, uses and expiries do not', (t) => {
   ] as const) {
     t.notOk(narrowsAccess(commitOf(machine, type)), `${machine} ${type}`);
   }
-  t.end();
 });
 
 async function guarded(t: Parameters<typeof openAlertingWorld>[0]) {

@@ -132,7 +132,7 @@ const hosts: readonly [host: string, status: number, why: string][] = [
   ['mon.example.com:99999999', 400, 'no port'],
 ];
 
-test('a Host is accepted if it is the service’s own, this machine or an address', (t) => {
+test('a Host is accepted if it is the service’s own, this machine or an address', async (t) => {
   const check = createHostCheck(NAMED);
   for (const [host, status, why] of hosts) {
     const requested = {
@@ -142,16 +142,14 @@ test('a Host is accepted if it is the service’s own, this machine or an addres
     };
     t.equal(check(requested)?.status ?? 200, status, `"${host}": ${why}`);
   }
-  t.end();
 });
 
-test('a public host with a trailing dot equals the one without', (t) => {
+test('a public host with a trailing dot equals the one without', async (t) => {
   const dotted = { publicUrl: 'https://mon.example.com./', allowedHosts: ['svc.lan.'] };
   const check = createHostCheck(dotted);
   for (const host of ['mon.example.com', 'mon.example.com.', 'svc.lan', 'svc.lan.:80']) {
     t.equal(check({ rawHeaders: ['host', host], url: '/', httpVersionMinor: 1 }), undefined, host);
   }
-  t.end();
 });
 
 test('two Hosts, no Host, and a Host that contradicts the target are rejected', async (t) => {
@@ -354,7 +352,7 @@ test('a request that bypasses the proxy gets an answer for health only', async (
   t.same(causes, ['past_proxy', 'past_proxy']);
 });
 
-test('a proxy setting that matches every address is rejected at start', (t) => {
+test('a proxy setting that matches every address is rejected at start', async (t) => {
   for (const range of [
     '0.0.0.0/0',
     '::/0',
@@ -370,7 +368,6 @@ test('a proxy setting that matches every address is rejected at start', (t) => {
   for (const range of ['10.0.0.0/8', 'fc00::/7', '10.0.0.5', '::ffff:10.0.0.0/104']) {
     t.same(loadConfig([], { SVC_TRUSTED_PROXY: range }).settings.trustedProxy, [range]);
   }
-  t.end();
 });
 
 /** Opens a connection; resolves once the server has answered on it or closed it. */
@@ -408,11 +405,10 @@ test('connections are limited per address', async (t) => {
   t.ok(again, 'a closed connection frees its slot');
 });
 
-test('idle connections are kept for less time as free slots run out', (t) => {
+test('idle connections are kept for less time as free slots run out', async (t) => {
   t.equal(keepAliveMsAt(0), KEEP_ALIVE_MS);
   t.equal(keepAliveMsAt(0.5), KEEP_ALIVE_MS);
   t.equal(keepAliveMsAt(0.7), (KEEP_ALIVE_MS + KEEP_ALIVE_BUSY_MS) / 2);
   t.equal(keepAliveMsAt(0.9), KEEP_ALIVE_BUSY_MS);
   t.equal(keepAliveMsAt(1), KEEP_ALIVE_BUSY_MS);
-  t.end();
 });

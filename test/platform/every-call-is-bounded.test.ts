@@ -333,7 +333,7 @@ test('Bodies that never end hold no slot, and the owner can revoke the key that 
   t.equal(members.statusCode, 200, 'and the owner');
 });
 
-test('Changes made by people have slots that no key can take', (t) => {
+test('Changes made by people have slots that no key can take', async (t) => {
   const revoke = AutomationService.method.revokeKey;
   t.equal(classOfMethod(revoke), 'change');
   for (const service of services) {
@@ -343,7 +343,6 @@ test('Changes made by people have slots that no key can take', (t) => {
       t.equal(classOfMethod(method) === 'change', isPeoples, method.name);
     }
   }
-  t.end();
 });
 
 test('Each body is parsed in a turn of its project, once it has arrived', async (t) => {

@@ -48,7 +48,7 @@ test('a check that throws is not ready; changes are logged without a request', a
   t.same(health.report(), { ready: true, serving: true, parts: [] });
 });
 
-test('a part of the own work leaves requests answered, and is the reason to stand down', (t) => {
+test('a part of the own work leaves requests answered, and is the reason to stand down', async (t) => {
   const health = createHealth({ clock: new VirtualClock(0), log: silentLog });
   t.teardown(() => health.close());
   const states: Record<string, PartHealth> = {};
@@ -72,7 +72,6 @@ test('a part of the own work leaves requests answered, and is the reason to stan
   t.equal(actingFault(health.report()), undefined, 'others decide about a member that is cut off');
   states.disk = { state: 'notReady', reason: '/srv has 3 MiB free', summary: 'The disk is full' };
   t.equal(actingFault(health.report()), 'The disk is full', 'no path of this host');
-  t.end();
 });
 
 test('a starting part is logged as information, a failed one as an error', async (t) => {
@@ -168,7 +167,7 @@ test('the checks describe the parts in sentences, and list those that make the s
   );
 });
 
-test('a report hides names and reasons from callers, and all but states from strangers', (t) => {
+test('a report hides names and reasons from callers, and all but states from strangers', async (t) => {
   const log = createLog({
     level: 'silent',
     readable: false,
@@ -207,7 +206,6 @@ test('a report hides names and reasons from callers, and all but states from str
     { name: 'collector qemu+ssh://root@hv-7.corp', state: 'degraded', reason: stderr },
     { name: 'disk', state: 'notReady', reason: 'ENOENT /srv/secret' },
   ]);
-  t.end();
 });
 
 test('alert rules read readiness and the state of each kind of part from metrics', async (t) => {

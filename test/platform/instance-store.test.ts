@@ -281,7 +281,7 @@ test('a person’s memberships are found in all projects, by an index', async (t
   t.match(plan[0], { detail: /USING INDEX instances_of_subject/ });
 });
 
-test('a file of an older program, or with other indexes, is indexed when it is opened', (t) => {
+test('a file of an older program, or with other indexes, is indexed when it is opened', async (t) => {
   const older = instanceMigrations.slice(0, 5);
   const database = openDatabase({
     path: ':memory:',
@@ -312,10 +312,9 @@ test('a file of an older program, or with other indexes, is indexed when it is o
   t.same(ids('delivery', { owner: 'y' }, reopened), ['d']);
   t.same(ids('delivery', { incident: 'x' }, reopened), [], 'its declaration was removed');
   t.same(ids('credential', { owner: 'x' }, reopened), []);
-  t.end();
 });
 
-test('API-34: an incident of an older program gets the data center of its VM, if known', (t) => {
+test('API-34: an incident of an older program gets the data center of its VM, if known', async (t) => {
   const database = openDatabase({
     path: ':memory:',
     synchronous: 'NORMAL',
@@ -341,10 +340,9 @@ test('API-34: an incident of an older program gets the data center of its VM, if
   t.same(ids('DC-1'), ['whole', 'a'], 'not from a VM of another project');
   t.same(ids('DC-2'), ['known']);
   t.equal(view.record('incident', 'a')?.body.value, 0.1);
-  t.end();
 });
 
-test('incidents of older files and of commits are found alike, by each status', (t) => {
+test('incidents of older files and of commits are found alike, by each status', async (t) => {
   const open = { id: 'x', vm: 'v', rule: 'r', severity: 'INFO', state: 'FIRING' };
   const acknowledged = { by: 'b', atMs: 1, note: '' };
   const bodies = [
@@ -387,10 +385,9 @@ test('incidents of older files and of commits are found alike, by each status', 
   apply('p', { records: [{ kind: 'note', id: 'n', sort: '1', body: open }] });
   const note = database.prepare("SELECT status, rule FROM records WHERE id = 'n'").get();
   t.same(note, { status: null, rule: null }, 'other kinds are in no index of incidents');
-  t.end();
 });
 
-test('a rewritten record has its new body and its new position in the list', (t) => {
+test('a rewritten record has its new body and its new position in the list', async (t) => {
   const { store, apply } = createChain(t);
   const put = (sort: string, n: number) =>
     apply('p', { records: [{ kind: 'note', id: 'a', sort, body: { n } }] });
@@ -404,10 +401,9 @@ test('a rewritten record has its new body and its new position in the list', (t)
   t.same(found(), [['1', 2]]);
   put('2', 3);
   t.same(found(), [['2', 3]]);
-  t.end();
 });
 
-test('API-34: rare incidents among 9,019 are one page, also under two filters', (t) => {
+test('API-34: rare incidents among 9,019 are one page, also under two filters', async (t) => {
   const { store, apply } = createChain(t);
   const displayed = { acknowledged: null, snoozedUntilMs: null };
   const incident = (i: number, fields: object = {}) => {
@@ -441,10 +437,9 @@ test('API-34: rare incidents among 9,019 are one page, also under two filters', 
   const { items, next } = find({ vms: ['vm-9019'], severities: ['CRITICAL'] });
   t.match({ ids: items.map(({ id }) => id), next }, { ids: ['i9019'], next: undefined });
   t.equal(find({ statuses: ['RETIRED'] }).items.length, 0);
-  t.end();
 });
 
-test('API-34: deliveries of an incident are filtered by state and event', (t) => {
+test('API-34: deliveries of an incident are filtered by state and event', async (t) => {
   const { store, apply } = createChain(t);
   const delivery = (id: string, to: string, event: string) =>
     stepOf(id, { machine: 'delivery', to, context: { incident: 'x', destination: 'd', event } });
@@ -461,7 +456,6 @@ test('API-34: deliveries of an incident are filtered by state and event', (t) =>
   t.same(ids({ states: ['sent'] }), ['a', 'c']);
   t.same(ids({ states: ['sent'], events: ['FIRING'] }), ['a']);
   t.same(ids({ destination: 'other' }), []);
-  t.end();
 });
 
 test('records are replaced, removed, and listed by their sort text', async (t) => {

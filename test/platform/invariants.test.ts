@@ -178,7 +178,7 @@ test('destination: an overlap is displayed exactly while its timer runs', async 
   }
 });
 
-test('destination: a new address resets the failure count', (t) => {
+test('destination: a new address resets the failure count', async (t) => {
   const retargeted = taken(edgesOf('destination', 'retargeted'));
   t.ok(retargeted.some(({ from }) => contextOf<DestinationContext>(from).failingSinceMs !== null));
   for (const { from, to, event } of retargeted) {
@@ -186,10 +186,9 @@ test('destination: a new address resets the failure count', (t) => {
     const { urlId, host } = event;
     t.match(to.context, { urlId, host, failingSinceMs: null, secrets: from.context.secrets });
   }
-  t.end();
 });
 
-test('destination: three days of failures pause it; a day without failures resets the count', (t) => {
+test('destination: three days of failures pause it; a day without failures resets the count', async (t) => {
   const failed = taken(edgesOf('destination', 'attemptFailed')).filter(
     // An attempt in flight at the pause no longer counts.
     ({ from }) => from.value === 'active',
@@ -217,7 +216,6 @@ test('destination: three days of failures pause it; a day without failures reset
     t.equal(to.value, 'active');
     t.match(to.context, { failingSinceMs: event.at, lastFailedMs: event.at });
   }
-  t.end();
 });
 
 test('recipient: confirmation needs a press on the current link within 24 hours', async (t) => {

@@ -28,7 +28,7 @@ function member(given: Partial<Membership>): Membership {
 
 const check = (given: Partial<Membership>) => membershipCheck(member(given), new VirtualClock(0))();
 
-test('DUR-26: a clock over 2 s off is degraded, and rejected beyond 10 s', (t) => {
+test('DUR-26: a clock over 2 s off is degraded, and rejected beyond 10 s', async (t) => {
   t.same(check({ clockAheadMs: () => 2_000 }), { state: 'ready' });
   t.match(check({ clockAheadMs: () => 3_000 }), {
     state: 'degraded',
@@ -46,17 +46,15 @@ test('DUR-26: a clock over 2 s off is degraded, and rejected beyond 10 s', (t) =
     reason: refusal(),
     summary: 'This member is not in its cluster',
   });
-  t.end();
 });
 
-test('DUR-26: a cut-off member is not ready, whatever it knows of the others', (t) => {
+test('DUR-26: a cut-off member is not ready, whatever it knows of the others', async (t) => {
   const refusal = () => 'This member may have been replaced, and does not act until it knows: x';
   const members = () => [view('unreachable', 'b', 2)];
   t.match(check({ refusal, members }), { state: 'notReady', reason: /does not act until/ });
-  t.end();
 });
 
-test('DUR-26: only operators see the host of a silent member and since when', (t) => {
+test('DUR-26: only operators see the host of a silent member and since when', async (t) => {
   const both = [view('unreachable', 'vm-b', 42), view('unreachable', 'vm-c', 43)];
   const members = () => [view('acting', 'vm-a', 1), view('gone', 'vm-d', 4), ...both];
   const log = silentLog;
@@ -86,7 +84,6 @@ test('DUR-26: only operators see the host of a silent member and since when', (t
     reason: /^Standing down: the member on vm-e \(process 5\): The data disk is full\. Others act/,
     summary: 'A member stands down',
   });
-  t.end();
 });
 
 test('DUR-26: projects without a member are degraded after 15 s, until a member serves them', async (t) => {

@@ -61,7 +61,7 @@ function naming(method: DescMethod, project: string): string {
 const CHANGES =
   /^(Save|Delete|Create|Write|Update|Verify|SendTest|Pause|Resume|Rotate|Acknowledge|Snooze|Unsnooze|Retire|End)/;
 
-test('API-09: every method declares its access, and mutations match their names', (t) => {
+test('API-09: every method declares its access, and mutations match their names', async (t) => {
   for (const method of methods) {
     const { access, mutation, role } = getOption(method, policy);
     t.not(access, Policy_Access.ACCESS_UNSPECIFIED, method.name);
@@ -69,7 +69,6 @@ test('API-09: every method declares its access, and mutations match their names'
     const changes = CHANGES.test(method.name);
     t.equal(mutation, changes, `${method.name} changes something: ${changes}`);
   }
-  t.end();
 });
 
 test('Authorisation', async (t) => {

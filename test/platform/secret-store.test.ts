@@ -70,7 +70,7 @@ test('sealed values survive a restart, are replaced, and are deleted for good', 
   t.equal(text(again.get('sec_1', 'url')), 'https://hooks/T/secret');
 });
 
-test('a value from a rolled-back transaction is not returned', (t) => {
+test('a value from a rolled-back transaction is not returned', async (t) => {
   const file = new SecretFile({ path: join(folder(t), 'secrets.db'), synchronous: 'NORMAL' });
   t.teardown(() => file.close());
   const key = { purpose: 'webhook', id: 'sec_1' };
@@ -83,7 +83,6 @@ test('a value from a rolled-back transaction is not returned', (t) => {
     });
   t.throws(write, /taken back/);
   t.equal(text(file.get(key)), 'before');
-  t.end();
 });
 
 test('no secret is readable in the files of the store', async (t) => {
@@ -142,7 +141,7 @@ test('no deleted secret remains in the files of the store', async (t) => {
   store.close();
 });
 
-test('secrets deleted just before a crash are erased at the next start', (t) => {
+test('secrets deleted just before a crash are erased at the next start', async (t) => {
   const where = folder(t);
   const path = join(where, 'secrets.db');
   open(path).close();
@@ -157,7 +156,6 @@ test('secrets deleted just before a crash are erased at the next start', (t) => 
   t.same(files(), []);
   store.close();
   raw.close();
-  t.end();
 });
 
 test('a store does not open under another key, and the error names a remedy', async (t) => {
@@ -332,7 +330,7 @@ const triesProgram = `
     process.stdout.write(error.name);
   }`;
 
-test('a second attempt to lock a folder within this process does not release the lock', (t) => {
+test('a second attempt to lock a folder within this process does not release the lock', async (t) => {
   const where = folder(t);
   const lock = lockFolder(where);
   t.throws(() => lockFolder(where), FolderLocked);
@@ -340,7 +338,6 @@ test('a second attempt to lock a folder within this process does not release the
   const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 });
   t.equal(stdout, 'FolderLocked');
   lock.release();
-  t.end();
 });
 
 async function startHolder(t: Test, where: string): Promise<ChildProcess> {

@@ -337,7 +337,7 @@ test('DUR-21: a member detects formats and rows too new for it', async (t) => {
   t.equal(newerShares(node.store, theirs).size, 0, 'new enough');
 });
 
-test('reasons why a snapshot cannot be continued', (t) => {
+test('reasons why a snapshot cannot be continued', async (t) => {
   const events = { identity: 'i', firstSequence: 5, lastSequence: 9 };
   const at = (applied: number, identity = 'i') =>
     unusable({ id: 'x', position: { identity, applied, hash: '' } }, events);
@@ -346,5 +346,4 @@ test('reasons why a snapshot cannot be continued', (t) => {
   t.match(at(3), /its tail is gone/);
   t.match(at(10), /lost its end/);
   t.match(at(5, 'j'), /another EVENTS/);
-  t.end();
 });

@@ -32,7 +32,7 @@ function target(fields: Readonly<Record<string, string>>): string {
     .join('\n');
 }
 
-test('the mirror is the one that apt uses for Debian itself', (t) => {
+test('the mirror is the one that apt uses for Debian itself', async (t) => {
   const updated = { Origin: 'Debian', Label: 'Debian' };
   const cases: [name: string, targets: readonly string[], mirror: string | undefined][] = [
     [
@@ -69,7 +69,6 @@ test('the mirror is the one that apt uses for Debian itself', (t) => {
   ];
   for (const [name, targets, mirror] of cases)
     t.equal(mirrorOf(targets.join('\n\n')), mirror, name);
-  t.end();
 });
 
 test('the version that tests need is chosen, otherwise the newest', (t) => {
@@ -89,7 +88,7 @@ test('the version that tests need is chosen, otherwise the newest', (t) => {
   t.end();
 });
 
-test("a package's version contains the version of its program", (t) => {
+test("a package's version contains the version of its program", async (t) => {
   const cases: [version: string, upstream: string][] = [
     ['2.15.1-1', '2.15.1'],
     ['2.10.27-1+b2', '2.10.27'],
@@ -99,7 +98,6 @@ test("a package's version contains the version of its program", (t) => {
     ['1.0-rc1-2', '1.0-rc1'],
   ];
   for (const [version, upstream] of cases) t.equal(upstreamOf(version), upstream, version);
-  t.end();
 });
 
 test('dependencies are real packages, not virtual ones', (t) => {
@@ -150,7 +148,7 @@ missing  curl
   t.end();
 });
 
-test('an argument selects a component, or a program in all its versions', (t) => {
+test('an argument selects a component, or a program in all its versions', async (t) => {
   t.same(namedBy([], names), names);
   t.same(namedBy(['nats-server'], names), ['nats-server 2.10.27', 'nats-server 2.15.1']);
   t.same(namedBy(['curl', 'caddy 2.6.2', 'curl'], names), ['caddy 2.6.2', 'curl']);
@@ -158,20 +156,18 @@ test('an argument selects a component, or a program in all its versions', (t) =>
     () => namedBy(['nats'], names),
     /No component is called nats\. Use one of: nats-server /,
   );
-  t.end();
 });
 
-test('every component is needed by a test or a benchmark that names it', (t) => {
+test('every component is needed by a test or a benchmark that names it', async (t) => {
   const uses = usesOf(root, names);
   const unused = names.filter((name) => uses.get(name)?.length === 0);
   t.same(unused, []);
   t.ok(uses.get('vm-lab')?.includes('test/long/telemetry/collectors/lab.test.ts'));
   const other = 'test/identity/auth-attacks.test.ts';
   t.notOk(uses.get('script')?.includes(other), 'the same word in a browser policy');
-  t.end();
 });
 
-test('an unpacked folder appears only when it is complete, even if it replaces another', (t) => {
+test('an unpacked folder appears only when it is complete, even if it replaces another', async (t) => {
   const folder = t.testdir({ new: { '.complete': '2.0-1\n' }, old: { half: '' } });
   t.equal(unpackedVersion(join(folder, 'old')), undefined);
   moveInto(join(folder, 'new'), join(folder, 'old'));
@@ -180,7 +176,6 @@ test('an unpacked folder appears only when it is complete, even if it replaces a
   writeFileSync(join(folder, 'newer/.complete'), '3.0-1\n');
   moveInto(join(folder, 'newer'), join(folder, 'not/yet'));
   t.equal(unpackedVersion(join(folder, 'not/yet')), '3.0-1');
-  t.end();
 });
 
 test('the command prints a row for each component and rejects unknown names', async (t) => {

@@ -106,7 +106,7 @@ test('a body that is not raw is rejected with what to pass', async (t) => {
   t.same(await readWebhookBody(old as never), bytes, 'a stream that cannot be iterated');
 });
 
-test('HOOK-04, LIMIT-17: the clock window is 5 minutes in both directions, to the second', (t) => {
+test('HOOK-04, LIMIT-17: the clock window is 5 minutes in both directions, to the second', async (t) => {
   const [vector] = webhookVectors.sent;
   if (!vector) throw new Error('No vector');
   const after = (seconds: number) => () => {
@@ -116,7 +116,6 @@ test('HOOK-04, LIMIT-17: the clock window is 5 minutes in both directions, to th
   for (const seconds of [-300, 0, 300]) t.doesNotThrow(after(seconds), `${seconds} s`);
   t.throws(after(301), new WebhookRefused('TIMESTAMP_TOO_OLD', ''));
   t.throws(after(-301), new WebhookRefused('TIMESTAMP_TOO_NEW', ''));
-  t.end();
 });
 
 test('no refusal reveals a secret, a signature or the body', async (t) => {

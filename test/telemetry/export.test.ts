@@ -204,7 +204,7 @@ test('a project without VMs has one shard, which is empty', async (t) => {
   t.match(open, { status: 200, body: '# EOF\n' });
 });
 
-test('targets have the port of a public address, whatever its form', (t) => {
+test('targets have the port of a public address, whatever its form', async (t) => {
   const target = (origin: string) => {
     const [first] = scrapeTargets('p', 1, origin);
     return `${first?.labels.__scheme__} ${first?.targets[0]}`;
@@ -213,7 +213,6 @@ test('targets have the port of a public address, whatever its form', (t) => {
   t.equal(target('http://monitoring.example.com'), 'http monitoring.example.com:80');
   t.equal(target('https://monitoring.example.com:8443'), 'https monitoring.example.com:8443');
   t.equal(target('http://[::1]:8080'), 'http [::1]:8080');
-  t.end();
 });
 
 test('API-04: both export routes require a bearer that may read exactly this project', async (t) => {

@@ -15,7 +15,7 @@ import { tries } from '../support/tries.ts';
 
 const DAY = 86_400_000;
 
-test('a project keeps its newest entries up to its equal share, whatever others store', (t) => {
+test('a project keeps its newest entries up to its equal share, whatever others store', async () => {
   const max = 12;
   const put = fc.tuple(fc.constantFrom('a', 'a', 'a', 'b', 'c'), fc.integer({ min: 0, max: 30 }));
   fc.assert(
@@ -38,7 +38,6 @@ test('a project keeps its newest entries up to its equal share, whatever others 
     }),
     { numRuns: tries(200) },
   );
-  t.end();
 });
 
 test('another project’s batches do not make a neighbour’s batch stored twice', async (t) => {
@@ -56,15 +55,14 @@ test('another project’s batches do not make a neighbour’s batch stored twice
   t.equal(stored, 0);
 });
 
-test('another project’s clocks do not evict a neighbour’s', (t) => {
+test('another project’s clocks do not evict a neighbour’s', async (t) => {
   const notes = new ClockNotes();
   notes.record('CLOCK_AHEAD', 'neighbour', 'vm', 1);
   for (let i = 0; i < 60_000; i++) notes.record('CLOCK_AHEAD', 'hostile', `vm ${i}`, 2);
   t.same(notes.within('neighbour', 'vm', 0, 10), ['CLOCK_AHEAD']);
-  t.end();
 });
 
-test('times of VMs that have not reported within retention are forgotten', (t) => {
+test('times of VMs that have not reported within retention are forgotten', async (t) => {
   const times = new RecentTimes(() => {});
   for (let day = 0; day < 60; day++) {
     const rows = Array.from({ length: 20 }, (_, i) => cpuRow(`vm ${day}/${i}`, day * DAY, 1));
@@ -72,7 +70,6 @@ test('times of VMs that have not reported within retention are forgotten', (t) =
   }
   t.ok(times.size <= 9 * 20 + 1, `${times.size} VMs are remembered, of 1201 ever`);
   t.equal(times.count('demo', [cpuRow('kept', 59 * DAY, 1)]), 1, 'a VM that reports is known');
-  t.end();
 });
 
 test('VMs that a collector no longer reports are forgotten, even without a listing', async (t) => {

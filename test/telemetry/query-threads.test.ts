@@ -362,7 +362,7 @@ test('TEN-21: a query that is ended for others reports this and when to retry', 
   t.match(world.threads.counts, { ended: 1, moved: 0 });
 });
 
-test('projects take turns, each in its own order', (t) => {
+test('projects take turns, each in its own order', async (t) => {
   const queue = new FairQueue<string>();
   for (const entry of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2']) queue.push(entry.slice(0, 1), entry);
   t.ok(queue.remove('a', 'a2'));
@@ -381,7 +381,6 @@ test('projects take turns, each in its own order', (t) => {
     undefined,
   );
   t.equal(queue.next(), 'a4', 'and keeps its slot');
-  t.end();
 });
 
 test('queries end with the service', async (t) => {

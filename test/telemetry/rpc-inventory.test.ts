@@ -214,7 +214,7 @@ test('The inventory', async (t) => {
       'no VM that existed throughout is left out',
     );
   });
-  await t.test('a VM whose storage is damaged is not live; the others are unchanged', (t) => {
+  await t.test('a VM whose storage is damaged is not live; the others are unchanged', async (t) => {
     const expanded = { isAvailable: true, state: 'OFF' };
     const named = { displayName: 'x', datacenter: 'DC-1', expandedMonitoring: false } as const;
     const known = { ...named, expanded };
@@ -238,7 +238,6 @@ test('The inventory', async (t) => {
     t.match(good, { state: 'RUNNING', vcpus: 2, telemetry: { state: 'LIVE' } });
     t.same(bad.telemetry, { state: 'ERROR' });
     t.match([bad, unseen], [{ state: 'UNKNOWN' }, { telemetry: { state: 'NEVER' } }]);
-    t.end();
   });
   await t.test('bad pages are refused', async (t) => {
     const world = await startRpcWorld(t);

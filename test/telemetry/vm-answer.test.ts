@@ -289,7 +289,7 @@ test('any history is answered step by step as the oracle computes it', async (t)
   await store.close();
 });
 
-test('a metric that cannot be read is an ERROR beside the others, and named', (t) => {
+test('a metric that cannot be read is an ERROR beside the others, and named', async (t) => {
   const timesMs = Float64Array.from([NOW - 60_000, NOW - 30_000, NOW]);
   const zeros = { state: new Uint8Array(3), boot: new Uint32Array(3) };
   const columns = {
@@ -323,5 +323,4 @@ test('a metric that cannot be read is an ERROR beside the others, and named', (t
   t.same(answerPoints(answer, 'cpu_utilization_pct'), [], 'not a point, least of all 0');
   const alone = { ...queryOf('vm-1', range), metricIds: ['cpu_utilization_pct'] };
   t.throws(() => answerVmQuery(damaged, alone, () => false), /Chunk 7/, 'none is left');
-  t.end();
 });

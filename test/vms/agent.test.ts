@@ -298,7 +298,7 @@ test('a missing kernel file gives no reading, and is reported', async (t) => {
   t.ok((own.rows[0]?.values.length ?? 0) >= 3, 'this machine has most of them');
 });
 
-test('an enrolment that others can read, that is damaged, or copied, is not used', (t) => {
+test('an enrolment that others can read, that is damaged, or copied, is not used', async (t) => {
   const folder = t.testdir();
   const about = { endpoint: 'https://x', projectName: 'projects/demo', vmName: VM, key: 'k' };
   t.throws(() => readEnrolment(folder), EnrolmentUnusable);
@@ -313,5 +313,4 @@ test('an enrolment that others can read, that is damaged, or copied, is not used
   writeFileSync(path, readFileSync(path, 'utf8').slice(0, 40));
   t.throws(() => readEnrolment(folder, 'a'), /damaged/);
   t.ok(existsSync(path));
-  t.end();
 });

@@ -11,7 +11,7 @@ import { dataFolder, runToEnd } from '../../support/program.ts';
 const program = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
 const kinds = Object.keys(units) as UnitKind[];
 
-test('a unit runs this machine’s program, with words that systemd does not alter', (t) => {
+test('a unit runs this machine’s program, with words that systemd does not alter', async (t) => {
   const command = ['/opt/node/bin/node', '/opt/my svc/100%/$HOME/bin/svc.js'];
   const words = '/opt/node/bin/node "/opt/my svc/100%%/$$HOME/bin/svc.js"';
   t.ok(unitText('agent', { command }).includes(`\nExecStart=${words} agent run\n`));
@@ -19,10 +19,9 @@ test('a unit runs this machine’s program, with words that systemd does not alt
   const often = unitText('agent', { command: ['/n', '/s'], flags: ['--interval', '5s'] });
   t.match(often, /^ExecStart=\/n \/s agent run --interval 5s$/m);
   t.equal(often.match(/^ExecStart=/gm)?.length, 1);
-  t.end();
 });
 
-test('a sandbox leaves the program exactly what it needs', (t) => {
+test('a sandbox leaves the program exactly what it needs', async (t) => {
   const shared = [
     'DynamicUser=yes',
     'NoNewPrivileges=yes',
@@ -66,43 +65,48 @@ test('a sandbox leaves the program exactly what it needs', (t) => {
   }
   t.equal(hiddenPath(['/opt/node', '/home/me/svc.js']), '/home/me/svc.js');
   t.equal(hiddenPath(['/usr/bin/node', '/opt/svc/bin/svc.js']), undefined);
-  t.end();
 });
 
-test('systemd reports no errors in a unit, and a low exposure', needs('systemd-analyze'), (t) => {
-  for (const kind of kinds) {
-    const path = join(dataFolder(t), units[kind].name);
-    writeFileSync(path, unitText(kind, { command: [process.execPath, '/bin/true'] }));
-    const analyze = (...words: string[]) =>
-      spawnSync(componentPath('systemd-analyze'), [...words, path], {
-        encoding: 'utf8',
-        timeout: 300_000,
-      });
-    const { stdout, stderr } = analyze('verify');
-    t.equal(stdout + stderr, '', kind);
-    // In tenths, out of 100: what remains is the network, and /proc of the host.
-    const security = analyze('security', '--offline=true', '--no-pager', '--threshold=20');
-    t.equal(security.status, 0, security.stdout);
-  }
-  t.end();
-});
+test(
+  'systemd reports no errors in a unit, and a low exposure',
+  needs('systemd-analyze'),
+  async (t) => {
+    for (const kind of kinds) {
+      const path = join(dataFolder(t), units[kind].name);
+      writeFileSync(path, unitText(kind, { command: [process.execPath, '/bin/true'] }));
+      const analyze = (...words: string[]) =>
+        spawnSync(componentPath('systemd-analyze'), [...words, path], {
+          encoding: 'utf8',
+          timeout: 300_000,
+        });
+      const { stdout, stderr } = analyze('verify');
+      t.equal(stdout + stderr, '', kind);
+      // In tenths, out of 100: what remains is the network, and /proc of the host.
+      const security = analyze('security', '--offline=true', '--no-pager', '--threshold=20');
+      t.equal(security.status, 0, security.stdout);
+    }
+  },
+);
 
-test('systemd reports no errors in the unit of a nats-server', needs('systemd-analyze'), (t) => {
-  const sample = new URL(
-    '../../../docs/operations/nats-cluster/nats-server.service',
-    import.meta.url,
-  );
-  const path = join(dataFolder(t), 'nats-server.service');
-  // The program of the sample is not installed on every machine.
-  const text = readFileSync(sample, 'utf8').replace('/usr/bin/nats-server', '/bin/true');
-  writeFileSync(path, text);
-  const { stdout, stderr } = spawnSync(componentPath('systemd-analyze'), ['verify', path], {
-    encoding: 'utf8',
-    timeout: 300_000,
-  });
-  t.equal(stdout + stderr, '');
-  t.end();
-});
+test(
+  'systemd reports no errors in the unit of a nats-server',
+  needs('systemd-analyze'),
+  async (t) => {
+    const sample = new URL(
+      '../../../docs/operations/nats-cluster/nats-server.service',
+      import.meta.url,
+    );
+    const path = join(dataFolder(t), 'nats-server.service');
+    // The program of the sample is not installed on every machine.
+    const text = readFileSync(sample, 'utf8').replace('/usr/bin/nats-server', '/bin/true');
+    writeFileSync(path, text);
+    const { stdout, stderr } = spawnSync(componentPath('systemd-analyze'), ['verify', path], {
+      encoding: 'utf8',
+      timeout: 300_000,
+    });
+    t.equal(stdout + stderr, '');
+  },
+);
 
 test('install writes the unit to the given folder, and with --dry-run writes nothing', async (t) => {
   const isHidden = hiddenPath([process.execPath, program]) !== undefined;

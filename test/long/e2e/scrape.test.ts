@@ -299,7 +299,7 @@ function compare(written: Written, stored: readonly QueriedSeries[]) {
   return { compared, unknown };
 }
 
-test('promtool accepts the configuration of the guide', needs('promtool 3.5.3'), (t) => {
+test('promtool accepts the configuration of the guide', needs('promtool 3.5.3'), async (t) => {
   const folder = dataFolder(t);
   const keyFile = join(folder, 'vm-monitoring.key');
   writeFileSync(keyFile, 'a key\n', { mode: 0o600 });
@@ -310,5 +310,4 @@ test('promtool accepts the configuration of the guide', needs('promtool 3.5.3'),
     timeout: 300_000,
   });
   t.match(String(printed), /SUCCESS/);
-  t.end();
 });

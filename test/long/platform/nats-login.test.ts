@@ -381,7 +381,7 @@ test('DUR-24: svc serve exits at once with the code for bad settings', needs(new
   assertNoSecret(t, text);
 });
 
-test('settings that contradict each other', (t) => {
+test('settings that contradict each other', async (t) => {
   const problems = (environment: Readonly<Record<string, string>>): string => {
     try {
       loadConfig([], environment);
@@ -405,7 +405,6 @@ test('settings that contradict each other', (t) => {
     t.match(problems({ SVC_NATS_URL: bad }), /its value has /);
     assertNoSecret(t, problems({ SVC_NATS_URL: bad }));
   }
-  t.end();
 });
 
 test('nothing listens: unavailable, as without a login', async (t) => {

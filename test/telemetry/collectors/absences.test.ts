@@ -65,7 +65,7 @@ function absencesOf(
 
 const memory = (cause: string) => [{ reading: 'memory', cause }];
 
-test('MEAS-11: each cause of missing guest memory has its own reason', (t) => {
+test('MEAS-11: each cause of missing guest memory has its own reason', async (t) => {
   const noFigures = { 'balloon.available': undefined, 'balloon.unused': undefined };
   t.same(absencesOf({}), [], 'fresh figures');
   t.same(absencesOf({ 'balloon.last-update': '0' }), memory('MEMORY_NOT_POLLED'));
@@ -84,10 +84,9 @@ test('MEAS-11: each cause of missing guest memory has its own reason', (t) => {
   t.same(absencesOf({ 'balloon.last-update': 'soon' }), memory('UNREADABLE'));
   t.same(absencesOf({ 'balloon.unused': '1001' }), memory('IMPOSSIBLE'));
   t.same(absencesOf({ 'balloon.unused': 'much' }), memory('UNREADABLE'));
-  t.end();
 });
 
-test('MEAS-11: CPU, disks, networks and a hypervisor that does not answer have reasons, too', (t) => {
+test('MEAS-11: CPU, disks, networks and a hypervisor that does not answer have reasons, too', async (t) => {
   const of = (reading: string, cause: string) => [{ reading, cause }];
   t.same(absencesOf({ 'vcpu.0.time': undefined }), of('cpu', 'VCPU_TIMES_INCOMPLETE'));
   t.same(absencesOf({ 'vcpu.current': '2' }), of('cpu', 'VCPU_TIMES_INCOMPLETE'));
@@ -114,16 +113,14 @@ test('MEAS-11: CPU, disks, networks and a hypervisor that does not answer have r
     undefined,
     'the hypervisor knows only states',
   );
-  t.end();
 });
 
-test('MEAS-11: file systems that a guest agent cannot report have reasons', (t) => {
+test('MEAS-11: file systems that a guest agent cannot report have reasons', async (t) => {
   const fs = (more: string) =>
     parseGuestFileSystems(`fs.count : 1\nfs.0.mountpoint : /\nfs.0.fstype : xfs\n${more}`)?.cause;
   t.equal(fs('fs.0.total-bytes : 10\nfs.0.used-bytes : 4'), undefined);
   t.equal(fs(''), 'NO_SIZES');
   t.equal(fs('fs.0.total-bytes : 10\nfs.0.used-bytes : 11'), 'IMPOSSIBLE');
-  t.end();
 });
 
 test('MEAS-11: this host and an agent name the readings that they could not take', async (t) => {
@@ -191,7 +188,7 @@ test('MEAS-11: the collector passes causes on with the rows of libvirt', async (
   ]);
 });
 
-test('an absence is sent as a sample of the row, and each cause names a next step', (t) => {
+test('an absence is sent as a sample of the row, and each cause names a next step', async (t) => {
   const absences: Absence[] = [{ reading: 'memory', cause: 'CLOCKS_APART' }];
   const about = { vm: 'v', displayName: '', observedMs: 0, bootId: '', sequence: 0 };
   const row = { ...about, state: 'RUNNING', stateReason: '', values: [], absences } as const;
@@ -202,5 +199,4 @@ test('an absence is sent as a sample of the row, and each cause names a next ste
     t.match(causeHelp(cause), /^[A-Z].+\. [A-Z].+\.$/);
   t.equal(causeHelp('NO_SAMPLES'), '');
   t.equal(causeHelp('toString'), '');
-  t.end();
 });

@@ -36,7 +36,7 @@ function problemsOf(text: string): readonly string[] {
   }
 }
 
-test('SRC-12: a domain belongs to the project of the first matching rule', (t) => {
+test('SRC-12: a domain belongs to the project of the first matching rule', async (t) => {
   const [one, two] = [fleetDomain(1), fleetDomain(2)];
   const mapping = parseMapping(`
     # two hosts
@@ -79,7 +79,6 @@ test('SRC-12: a domain belongs to the project of the first matching rule', (t) =
   ]);
   t.equal(elementText('<svc:project xmlns:svc="urn:x"> a&amp;b </svc:project>'), 'a&b');
   t.equal(elementText('<a><b>acme</b></a>'), '', 'an element with children names no project');
-  t.end();
 });
 
 test('SRC-12: an invalid mapping is rejected with the line of each mistake', (t) => {

@@ -92,7 +92,7 @@ test('an unused value is freed, and a used one stays the same object', (t) => {
   });
 });
 
-test('names of series are cached within a bound, and are right beyond it', (t) => {
+test('names of series are cached within a bound, and are right beyond it', async (t) => {
   const migrations = historyMigrations;
   const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations });
   const add = database.prepare('INSERT INTO series (id, key) VALUES (?, ?)');
@@ -106,14 +106,12 @@ test('names of series are cached within a bound, and are right beyond it', (t) =
   }
   t.throws(() => names.keyOf(501), { name: 'HistoryError', reason: 'DAMAGED' });
   database.close();
-  t.end();
 });
 
-test('a boot id has the same number on every thread, and another id has another number', (t) => {
+test('a boot id has the same number on every thread, and another id has another number', async (t) => {
   t.equal(bootNumber('boot 1'), bootNumber('boot 1'));
   t.ok(Number.isNaN(bootNumber('')));
   const numbers = new Set(Array.from({ length: 20_000 }, (_, i) => bootNumber(`boot ${i}`)));
   t.equal(numbers.size, 20_000);
   for (const number of numbers) if (!Number.isSafeInteger(number)) t.fail(`${number}`);
-  t.end();
 });
