@@ -2526,29 +2526,29 @@ ole` names the role that is too low"},IDENTITY_DISABLED:{code:Code.PermissionDen
  credential is disabled"},GRANT_REMOVED:{code:Code.PermissionDenied,explanation:"The identity's grant was removed"},NETWORK_NOT_ALLOWED:{
 code:Code.PermissionDenied,explanation:"The key is bound to networks, and the request came from an address outside them.\
  Use the key from there, or create one for the network of this client"},HUMAN_OPERATION:{code:Code.PermissionDenied,explanation:"\
-Only signed-in people may do this; no credential can"},SIGN_IN_TOO_OLD:{code:Code.PermissionDenied,explanation:"Making o\
-wners, keys, CI trusts and sessions of command lines needs a sign-in of the last 15 minutes (SVC_RECENT_SIGN_IN_MINUTES)\
-. Sign in again, then send the same request"},INSECURE_TRANSPORT:{code:Code.PermissionDenied,explanation:"The request ar\
-rived over plain http and bypassed the proxy that terminates TLS. Use the https address"},WRONG_HOST:{code:Code.FailedPrecondition,
-status:421,explanation:"The Host header does not name this service (SVC_PUBLIC_URL, SVC_ALLOWED_HOSTS), or it is missing\
-, repeated or malformed (then 400). The request itself may be fine. Resend it with the right host name"},EXCHANGE_DENIED:{
-code:Code.PermissionDenied,explanation:"The CI identity is not the approved one, or may not act now. `cause` says why, `\
-claims` lists the differences as JSON, and `correlation` finds the refusal in the audit log"},NOT_FOUND:{code:Code.NotFound,
-explanation:"The caller's project has no resource with that name"},STALE_VERSION:{code:Code.Aborted,explanation:"The edi\
-t is based on an older version; `currentVersion` is the latest"},IN_PROGRESS:{code:Code.Aborted,explanation:"An earlier \
-change is still being completed, such as ending the tokens of a disabled account. Send the same request again a little l\
-ater"},LIMIT_EXCEEDED:{code:Code.FailedPrecondition,explanation:"The project, or one owner in it, has reached a limit; `\
-limit` is its value"},INVALID_STATE:{code:Code.FailedPrecondition,explanation:"The resource is in a state that does not \
-allow this"},RECIPIENT_NOT_MEMBER:{code:Code.FailedPrecondition,explanation:"Mail is sent only to verified addresses of \
-members; `addresses` lists the others"},TOO_MANY_REQUESTS:{code:Code.ResourceExhausted,explanation:"Too many requests. B\
-ack off and honour Retry-After"},QUERY_TIMEOUT:{code:Code.DeadlineExceeded,explanation:"The query took longer than 10 se\
-conds. Request less. Never read this as zero"},NOT_READY:{code:Code.Unavailable,explanation:"A part of the service is no\
-t responding. The same request can be sent again"},UNKNOWN_PATH:{code:Code.Unimplemented,status:404,explanation:"There i\
-s nothing at that path, or the service is older than its client and lacks the method"},METHOD_NOT_ALLOWED:{code:Code.Unimplemented,
-status:405,explanation:"The path does not accept this HTTP method; the Allow header lists those it accepts"},UNSUPPORTED_MEDIA_TYPE:{
-code:Code.InvalidArgument,status:415,explanation:"The path does not accept this Content-Type; the message names those it\
- accepts"},INTERNAL:{code:Code.Internal,explanation:"The service failed. Its log has the cause, under the request id if \
-the message names one"}};var HTTP_STATUS={[Code.InvalidArgument]:400,[Code.FailedPrecondition]:400,[Code.Unauthenticated]:401,[Code.PermissionDenied]:403,
+Only signed-in people may do this; no credential can"},SIGN_IN_TOO_OLD:{code:Code.PermissionDenied,explanation:"Making i\
+nvitations, owners, keys, CI trusts and sessions of command lines needs a sign-in of the last 15 minutes (SVC_RECENT_SIG\
+N_IN_MINUTES). Sign in again, then send the same request"},INSECURE_TRANSPORT:{code:Code.PermissionDenied,explanation:"T\
+he request arrived over plain http and bypassed the proxy that terminates TLS. Use the https address"},WRONG_HOST:{code:Code.
+FailedPrecondition,status:421,explanation:"The Host header does not name this service (SVC_PUBLIC_URL, SVC_ALLOWED_HOSTS\
+), or it is missing, repeated or malformed (then 400). The request itself may be fine. Resend it with the right host nam\
+e"},EXCHANGE_DENIED:{code:Code.PermissionDenied,explanation:"The CI identity is not the approved one, or may not act now\
+. `cause` says why, `claims` lists the differences as JSON, and `correlation` finds the refusal in the audit log"},NOT_FOUND:{
+code:Code.NotFound,explanation:"The caller's project has no resource with that name"},STALE_VERSION:{code:Code.Aborted,explanation:"\
+The edit is based on an older version; `currentVersion` is the latest"},IN_PROGRESS:{code:Code.Aborted,explanation:"An e\
+arlier change is still being completed, such as ending the tokens of a disabled account. Send the same request again a l\
+ittle later"},LIMIT_EXCEEDED:{code:Code.FailedPrecondition,explanation:"The project, or one owner in it, has reached a l\
+imit; `limit` is its value"},INVALID_STATE:{code:Code.FailedPrecondition,explanation:"The resource is in a state that do\
+es not allow this"},RECIPIENT_NOT_MEMBER:{code:Code.FailedPrecondition,explanation:"Mail is sent only to verified addres\
+ses of members; `addresses` lists the others"},TOO_MANY_REQUESTS:{code:Code.ResourceExhausted,explanation:"Too many requ\
+ests. Back off and honour Retry-After"},QUERY_TIMEOUT:{code:Code.DeadlineExceeded,explanation:"The query took longer tha\
+n 10 seconds. Request less. Never read this as zero"},NOT_READY:{code:Code.Unavailable,explanation:"A part of the servic\
+e is not responding. The same request can be sent again"},UNKNOWN_PATH:{code:Code.Unimplemented,status:404,explanation:"\
+There is nothing at that path, or the service is older than its client and lacks the method"},METHOD_NOT_ALLOWED:{code:Code.
+Unimplemented,status:405,explanation:"The path does not accept this HTTP method; the Allow header lists those it accepts"},
+UNSUPPORTED_MEDIA_TYPE:{code:Code.InvalidArgument,status:415,explanation:"The path does not accept this Content-Type; th\
+e message names those it accepts"},INTERNAL:{code:Code.Internal,explanation:"The service failed. Its log has the cause, \
+under the request id if the message names one"}};var HTTP_STATUS={[Code.InvalidArgument]:400,[Code.FailedPrecondition]:400,[Code.Unauthenticated]:401,[Code.PermissionDenied]:403,
 [Code.NotFound]:404,[Code.Aborted]:409,[Code.ResourceExhausted]:429,[Code.Unavailable]:503,[Code.DeadlineExceeded]:504};var EXIT_DENIED=3,EXIT_NOT_FOUND=4,EXIT_UNCERTAIN=5,Fault=class extends Error{exitCode;hint;reason;constructor(message,{
 exitCode=1,hint,reason}={}){super(message),this.reason=reason??"CLIENT",this.name="Fault",this.exitCode=exitCode,this.hint=
 hint}},UsageError=class extends Fault{constructor(message,hint){super(message,{exitCode:2,hint}),this.name="UsageError"}},

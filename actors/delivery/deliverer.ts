@@ -17,6 +17,7 @@ import { type AttemptPath, attemptPath } from './attempt-path.ts';
 import { Bodies, BodyGone } from './bodies.ts';
 import { DestinationSlots } from './destination-slots.ts';
 import { Dispatcher } from './dispatcher.ts';
+import { consumeUnlessResting, type Egress } from './egress.ts';
 import { type ReportedAttempt, recordLost } from './outcome.ts';
 import { type DueAttempt, deliveriesConsumer, parseDue } from './queues.ts';
 import { WriteBatch } from './write-batch.ts';
@@ -30,6 +31,8 @@ export interface DelivererDeps extends Omit<AttemptDeps, 'contents' | 'bodies' |
   readonly contents: DeliveryContents;
   /** Stores excerpts of answers in one write. */
   readonly keepExcerpts: (excerpts: readonly AnswerExcerpt[]) => Promise<void>;
+  /** Rests while no receiver can be reached from here. Default: it never does. */
+  readonly egress?: Egress;
   readonly onAttempt: (attempt: ReportedAttempt) => void;
 }
 
@@ -110,27 +113,27 @@ class Deliverer {
    * Runs until `signal`, then waits until the attempts in progress are recorded. Called once only.
    */
   async run(signal: AbortSignal): Promise<void> {
-    const { delivers, host, stream } = this.#deps;
-    const consumer = delivers ? await stream.consume(deliveriesConsumer) : nothing(signal);
+    const { host } = this.#deps;
+    const messages = await this.#messages(signal);
     const unfollow = host.onApplied(({ commit }) => this.#follow(commit));
     const stop = (): void => {
       this.#stopped = true;
       this.#isEnding = true;
       this.#slots.close();
       void this.#dispatcher.stop();
-      void consumer.close();
+      void messages.close();
     };
     signal.addEventListener('abort', stop, { once: true });
     try {
       if (signal.aborted) return;
       await this.#discardLeftOver();
       await this.#dispatcher.start();
-      for await (const message of consumer) this.#take(message);
+      for await (const message of messages) this.#take(message);
     } finally {
       this.#stopped = true;
       this.#slots.close();
       signal.removeEventListener('abort', stop);
-      await consumer.close();
+      await messages.close();
       await Promise.all([...this.#attempts, this.#dispatcher.stop()]);
       unfollow();
       await Promise.all([this.#discards.flush(), this.#excerpts.flush()]);
@@ -143,6 +146,14 @@ class Deliverer {
 
   queues(): number {
     return this.#dispatcher.queues();
+  }
+
+  /** Due attempts for this member. */
+  #messages(signal: AbortSignal): Promise<Consumer> {
+    const { clock, delivers, egress, stream } = this.#deps;
+    if (!delivers) return Promise.resolve(nothing(signal));
+    const consume = () => stream.consume(deliveriesConsumer);
+    return egress ? consumeUnlessResting({ clock, egress, consume }) : consume();
   }
 
   /** Settles the message once it needs no more work. */
@@ -162,9 +173,9 @@ class Deliverer {
       this.#deps.onFault('a due attempt that cannot be read', error);
       return message.term();
     }
-    // While stopping, another member gets the message at once. A copy of an attempt that is open
-    // here needs no work.
-    if (this.#stopped) return message.nak(0);
+    // While stopping or resting, another member gets the message at once. A copy of an attempt that
+    // is open here needs no work.
+    if (this.#stopped || this.#deps.egress?.isResting) return message.nak(0);
     if (this.#open.has(due.delivery)) return message.ack();
     this.#open.add(due.delivery);
     try {

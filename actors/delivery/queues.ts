@@ -41,8 +41,8 @@ export const deliveriesConsumer: ConsumerSpec = {
   durable: 'deliverer',
   /** Longer than an attempt and its two commits. */
   ackWaitMs: 60_000,
-  /** More than the queues of 8 owners may start at a time. */
-  maxAckPending: 8_192,
+  /** As many as the queues of 8 owners may start at a time. */
+  maxAckPending: 20_480,
   // An attempt starts as soon as its message arrives.
   batch: 64,
 };
@@ -124,24 +124,30 @@ export async function outstandingDeliveries(
 // The destination queues of the projects that this process acts for, and the order of their turns.
 // Projects take turns, and so do a project's destinations, so no backlog starves another. A waiting
 // delivery holds no slot, and the first attempt of a destination does not compete for shared slots,
-// so a hanging endpoint delays no other. Mails take longer and share one server, so they have slots
-// of their own.
+// so a hanging endpoint delays no other. Many that hang at once would still fill all slots. So those
+// that failed last use only a share, and some slots are spared for projects with nothing in flight.
+// Mails take longer and share one server, so they have slots of their own.
 
 /** Maximum attempts in flight, of those that this process published. */
 interface Caps {
   /** Maximum in total, which also bounds the number of destinations with a first attempt. */
   readonly total: number;
+  /** Beyond the total, for the first attempts of projects that have nothing in flight. */
+  readonly spare: number;
+  /** Maximum at destinations whose last attempt failed. */
+  readonly failing: number;
   /** Beyond the first attempt of each destination: in total, and per project. */
   readonly more: number;
   readonly moreOfProject: number;
 }
 
 /**
- * `mail` is below the 50 connections that a mail server commonly accepts from one client (Postfix).
+ * An attempt that hangs costs a socket and about 50 KiB. `mail` is below the 50 connections that a
+ * mail server commonly accepts from one client (Postfix).
  */
 const CAPS = {
-  web: { total: 640, more: 384, moreOfProject: 160 },
-  mail: { total: 32, more: 16, moreOfProject: 8 },
+  web: { total: 2_048, spare: 512, failing: 640, more: 384, moreOfProject: 160 },
+  mail: { total: 32, spare: 8, failing: 16, more: 16, moreOfProject: 8 },
 } as const satisfies Readonly<Record<SlotKind, Caps>>;
 
 /** Limits of a destination's queue. Only the cap ever changes. */
@@ -250,6 +256,8 @@ class Pool {
   readonly #projects = new Map<string, ProjectQueues>();
   inFlight = 0;
   #busy = 0;
+  /** Deliveries in flight at destinations whose last attempt failed, with their projects. */
+  readonly #failing = new Map<string, string>();
 
   constructor(caps: Caps) {
     this.#caps = caps;
@@ -279,25 +287,36 @@ class Pool {
       this.inFlight -= inFlight;
       this.#busy -= busy;
     }
+    for (const [delivery, project] of this.#failing) {
+      if (!isKept(project)) this.#failing.delete(delivery);
+    }
   }
 
   /** First attempts of destinations start before any second ones. */
   next(nowMs: number): QueuedDelivery | undefined {
-    const { total, more } = this.#caps;
-    if (this.inFlight >= total) return undefined;
-    const first = this.#take(nowMs, true);
+    const { total, spare, more } = this.#caps;
+    if (this.inFlight >= total + spare) return undefined;
+    if (this.inFlight >= total) return this.#take(nowMs, { isFirst: true, isIdle: true });
+    const first = this.#take(nowMs, { isFirst: true });
     if (first || this.inFlight - this.#busy >= more) return first;
-    return this.#take(nowMs, false);
+    return this.#take(nowMs, { isFirst: false });
   }
 
-  #take(nowMs: number, isFirst: boolean): QueuedDelivery | undefined {
+  /** @param isIdle true: only of projects that have nothing in flight */
+  #take(
+    nowMs: number,
+    { isFirst, isIdle = false }: { readonly isFirst: boolean; readonly isIdle?: boolean },
+  ): QueuedDelivery | undefined {
+    const { moreOfProject, failing } = this.#caps;
+    const mayFail = this.#failing.size < failing;
     for (const [id, project] of this.#projects) {
-      const isFull = project.inFlight - project.busy >= this.#caps.moreOfProject;
-      if (!isFirst && isFull) continue;
-      const taken = nextOf(project, nowMs, isFirst);
+      if (isIdle && project.inFlight > 0) continue;
+      if (!isFirst && project.inFlight - project.busy >= moreOfProject) continue;
+      const taken = nextOf(project, nowMs, { isFirst, mayFail });
       if (!taken) continue;
       moveLast(this.#projects, id, project);
       this.#count(project, 1, isFirst ? 1 : 0);
+      if (project.queues.get(taken.destination)?.isFailing) this.#failing.set(taken.delivery, id);
       return taken;
     }
     return undefined;
@@ -308,6 +327,7 @@ class Pool {
     const queue = project?.queues.get(job.destination);
     if (!project || !queue) return;
     if (queue.end(job, result, nowMs, restMs)) {
+      this.#failing.delete(job.delivery);
       this.#count(project, -1, queue.inFlight === 0 ? -1 : 0);
     }
     if (queue.isIdle(nowMs)) this.#forget(job.project, job.destination);
@@ -351,10 +371,11 @@ class Pool {
 function nextOf(
   { queues }: ProjectQueues,
   nowMs: number,
-  isFirst: boolean,
+  { isFirst, mayFail }: { readonly isFirst: boolean; readonly mayFail: boolean },
 ): QueuedDelivery | undefined {
   for (const [destination, queue] of queues) {
     if (isFirst && queue.inFlight > 0) continue;
+    if (queue.isFailing && !mayFail) continue;
     const job = queue.take(nowMs);
     if (!job) continue;
     moveLast(queues, destination, queue);
@@ -411,6 +432,11 @@ export class DestinationQueue {
   /** Attempts in progress. */
   get inFlight(): number {
     return this.#inFlight.size;
+  }
+
+  /** True if its last attempt failed. */
+  get isFailing(): boolean {
+    return this.#breaker.isFailing;
   }
 
   /** Queues a delivery. No-op if it already waits or is in flight. */

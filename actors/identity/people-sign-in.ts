@@ -138,10 +138,7 @@ async function signInByInvitation(
       if (isSomebody(draft, person, row)) throw usedInvitation('USED');
       draft.putRecord({ kind: INVITATION_USED, id, body: { session: session.id } });
       const about = { person, method: 'link' as const, agent };
-      const begun = { id: session.id, hash: session.hash, ...about };
-      // An owner who invited knows the link too, so its use is no recent sign-in.
-      const isProof = isByOperator(row.context.invitedBy);
-      return startSession(draft, { ...begun, ...(!isProof && { authenticatedMs: null }) });
+      return startSession(draft, { id: session.id, hash: session.hash, ...about });
     },
   });
   return { session: session.id, person, secret: session.text, expiresMs: answer };

@@ -1,7 +1,7 @@
 /**
- * Recent sign-ins. A session lasts for days, and its cookie may have been stolen since. Whoever makes
- * an owner, a key, a CI trust or the session of a command line must have proved recently to be the
- * person: with a link, with a mail, or at the identity provider, which says when.
+ * Recent sign-ins. A session lasts for days, and its cookie may have been stolen since. Invitations,
+ * owners, keys, CI trusts and sessions of command lines outlast it, so their maker must have proved
+ * recently to be the person: with a link, with a mail, or at the identity provider, which says when.
  */
 import type { SessionContext } from '../../machines/identity/session.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
@@ -27,6 +27,6 @@ export function isRecentSignIn(
 export function signInTooOld(): Refusal {
   return new Refusal(
     'SIGN_IN_TOO_OLD',
-    'This needs a recent sign-in, and yours is too old, or was by an invitation. Sign in again, then repeat it',
+    'This needs a recent sign-in, and yours is too old. Sign in again, then repeat it',
   );
 }

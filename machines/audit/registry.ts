@@ -218,6 +218,9 @@ const definitions: readonly MachineDefinition[] = [
     'createdMs',
     'updatedMs',
     'by',
+    'key',
+    'refusals',
+    'reasons',
   ]),
   define(
     ciVerificationMachine,
@@ -283,7 +286,19 @@ const definitions: readonly MachineDefinition[] = [
   define(
     membershipMachine,
     1,
-    ['at', 'person', 'role', 'reason', 'removedReason', 'joinedMs', 'updatedMs', 'by'],
+    [
+      'at',
+      'person',
+      'role',
+      'reason',
+      'removedReason',
+      'joinedMs',
+      'updatedMs',
+      'by',
+      'key',
+      'refusals',
+      'reasons',
+    ],
     { indexes: { subject: 'person' } },
   ),
   define(

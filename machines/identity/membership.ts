@@ -31,6 +31,16 @@ export type MembershipEvent =
   | { readonly type: 'roleChanged'; readonly at: number; readonly role: Role; readonly by: string }
   | { readonly type: 'removed'; readonly at: number; readonly reason: string; readonly by: string }
   | { readonly type: 'rejoined'; readonly at: number; readonly role: Role; readonly by: string }
+  /** Uses of one of its keys were refused. */
+  | {
+      readonly type: 'keyRefused';
+      readonly at: number;
+      /** Id of the key. */
+      readonly key: string;
+      readonly refusals: number;
+      /** Refusals by reason. */
+      readonly reasons: Readonly<Record<string, number>>;
+    }
   | {
       readonly type: 'renamed';
       readonly at: number;
@@ -45,6 +55,8 @@ const chart = setup({
     input: {} as MembershipInput,
   },
   actions: {
+    // Only a transition with an action is a step.
+    changeNothing: assign({}),
     changeRole: assign(({ event }) => {
       assertEvent(event, ['roleChanged', 'rejoined']);
       return { role: event.role, removedReason: null, updatedMs: event.at };
@@ -60,6 +72,11 @@ const chart = setup({
     }),
   },
 });
+
+const keyRefused = {
+  description: 'Uses of one of the personal keys were refused; nothing changes.',
+  actions: 'changeNothing',
+} as const;
 
 export const membershipMachine = chart.createMachine({
   id: 'membership',
@@ -79,6 +96,7 @@ export const membershipMachine = chart.createMachine({
     active: {
       description: 'The person may do what the role allows.',
       on: {
+        keyRefused,
         roleChanged: {
           description: 'An owner gave another role; it takes effect on the next request.',
           actions: 'changeRole',
@@ -94,6 +112,7 @@ export const membershipMachine = chart.createMachine({
     removed: {
       description: 'The person has no access here.',
       on: {
+        keyRefused,
         rejoined: {
           description: 'The person was invited again; old keys stay revoked.',
           target: 'active',

@@ -36,6 +36,16 @@ export type ServiceAccountEvent =
     }
   | { readonly type: 'disabled'; readonly at: number; readonly reason: string; readonly by: string }
   | { readonly type: 'enabled'; readonly at: number; readonly by: string }
+  /** Uses of one of its keys were refused. */
+  | {
+      readonly type: 'keyRefused';
+      readonly at: number;
+      /** Id of the key. */
+      readonly key: string;
+      readonly refusals: number;
+      /** Refusals by reason. */
+      readonly reasons: Readonly<Record<string, number>>;
+    }
   | { readonly type: 'deleted'; readonly at: number; readonly by: string };
 
 const chart = setup({
@@ -45,6 +55,8 @@ const chart = setup({
     input: {} as ServiceAccountInput,
   },
   actions: {
+    // Only a transition with an action is a step.
+    changeNothing: assign({}),
     edit: assign(({ event }) => {
       assertEvent(event, 'edited');
       const { displayName, capabilities, at } = event;
@@ -70,6 +82,11 @@ const deleted = {
   actions: 'recordDeleted',
 } as const;
 
+const keyRefused = {
+  description: 'Uses of one of its keys were refused; nothing changes.',
+  actions: 'changeNothing',
+} as const;
+
 export const serviceAccountMachine = chart.createMachine({
   id: 'serviceAccount',
   description: 'An identity of a project for unattended automation.',
@@ -89,6 +106,7 @@ export const serviceAccountMachine = chart.createMachine({
       description: 'Its keys and tokens work, within its permissions.',
       on: {
         edited,
+        keyRefused,
         disabled: {
           description: 'It was disabled: its keys and tokens are refused at once.',
           target: 'disabled',
@@ -101,6 +119,7 @@ export const serviceAccountMachine = chart.createMachine({
       description: 'Its keys are refused until it is enabled, its old tokens forever.',
       on: {
         edited,
+        keyRefused,
         enabled: {
           description: 'Its keys work again.',
           target: 'active',

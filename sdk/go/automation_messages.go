@@ -362,6 +362,14 @@ type Key struct {
 
 	// Addresses and networks that it may be used from; empty = any.
 	Networks []string `json:"networks,omitempty"`
+
+	// Uses with the right secret that were refused, and the last of them: its time, accurate to a
+	// minute, and its reason; absent and empty = none.
+	RefusedUses int64 `json:"refusedUses,string,omitempty"`
+
+	LastRefusedUnix *int64 `json:"lastRefusedUnix,string,omitempty"`
+
+	LastRefusedReason string `json:"lastRefusedReason,omitempty"`
 }
 
 // CreateKeyRequest is a message of the API.
@@ -501,6 +509,14 @@ type Credential struct {
 
 	// Addresses and networks that a key may be used from; empty = any.
 	Networks []string `json:"networks,omitempty"`
+
+	// Uses with the right secret that were refused, and the last of them: its time, accurate to a
+	// minute, and its reason; absent and empty = none.
+	RefusedUses int64 `json:"refusedUses,string,omitempty"`
+
+	LastRefusedUnix *int64 `json:"lastRefusedUnix,string,omitempty"`
+
+	LastRefusedReason string `json:"lastRefusedReason,omitempty"`
 }
 
 // ListCredentialsRequest is a message of the API.

@@ -116,9 +116,18 @@ function checkSchema(database: SqliteDatabase, schema: FileSchema, report: Repor
       const detail = 'the text of its definition differs from what the program created';
       report({ kind: 'structure', table: name, row: null, detail });
     }
+    if (migrationsOf(fresh) !== migrationsOf(database)) {
+      const detail = 'the migrations differ from those of the program';
+      report({ kind: 'structure', table: 'schema_migrations', row: null, detail });
+    }
   } finally {
     fresh.close();
   }
+}
+
+function migrationsOf(database: SqliteDatabase): string {
+  const rows = database.prepare('SELECT area, id FROM schema_migrations ORDER BY area, id').all();
+  return JSON.stringify(rows);
 }
 
 function schemaOf(database: SqliteDatabase): Map<string, string> {

@@ -48,9 +48,7 @@ export interface AuditVerification extends LogVerification {
 }
 
 /** Databases that `svc audit verify` checks: all except history.db. */
-export const AUDITED_FILES: readonly DataFile[] = DATA_FILES.filter(
-  (file) => file !== HISTORY_FILE,
-);
+const AUDITED_FILES: readonly DataFile[] = DATA_FILES.filter((file) => file !== HISTORY_FILE);
 
 /**
  * Responds to `AUDIT_VERIFY_PATH` with an `AuditVerification`, after `FilesProgress` and

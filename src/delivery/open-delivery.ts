@@ -7,6 +7,7 @@ import { delivererPart } from '../../actors/delivery/deliverer.ts';
 import { DestinationRests } from '../../actors/delivery/destination-rests.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import type { Destinations, DestinationsDeps } from '../../actors/delivery/destinations-port.ts';
+import { Egress } from '../../actors/delivery/egress.ts';
 import type { Notifier } from '../../actors/delivery/notifier-port.ts';
 import type { ReportedAttempt } from '../../actors/delivery/outcome.ts';
 import { notifyOwners, type OwnerMail } from '../../actors/delivery/owner-notices.ts';
@@ -19,6 +20,7 @@ import {
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
 import { earlierKeys, UNSUBSCRIBE_PURPOSE } from '../platform/derived-keys.ts';
+import { faulty, ready } from '../platform/health.ts';
 import type { Resolve } from '../platform/http/dial.ts';
 import type { Log } from '../platform/log.ts';
 import type { MailQueue } from '../platform/mail/mail-queue.ts';
@@ -39,7 +41,7 @@ import { createRecipientTokens, verificationMails } from './verification-mail.ts
 
 export interface DeliveryParts {
   readonly base: RoomBase;
-  readonly storage: Pick<Storage, 'stream' | 'ownership' | 'secrets' | 'deriveKey'>;
+  readonly storage: Pick<Storage, 'stream' | 'member' | 'ownership' | 'secrets' | 'deriveKey'>;
   readonly host: Host;
   /**
    * Origin of links in notifications. Called late, because it is known only when the server
@@ -64,8 +66,15 @@ export function openDelivery(parts: DeliveryParts) {
     nat64: new Nat64({ setting: settings.webhookNat64, clock }),
   });
   const sealed = sealedText(storage.secrets);
+  const egress = openEgress(parts);
   return {
-    parts: [deliverer(parts, guard, sealed), sealedPart(parts, sealed), ...ownerNoticeParts(parts)],
+    /** True if this member sends due attempts now. */
+    sends: () => mayDeliver(settings) && !egress.isResting,
+    parts: [
+      deliverer(parts, { guard, sealed, egress }),
+      sealedPart(parts, sealed),
+      ...ownerNoticeParts(parts),
+    ],
     openDestinations: (api: Pick<DestinationParts, 'mail' | 'origin'>) =>
       openDestinations({
         base,
@@ -105,7 +114,30 @@ function notifierOf({ base, publicUrl, resolve }: DeliveryParts, guard: AddressG
   return notifier;
 }
 
-function deliverer(parts: DeliveryParts, guard: AddressGuard, sealed: ListedValues): Part {
+/** Watches whether receivers can be reached from here; see `Egress`. */
+function openEgress({ base, storage }: DeliveryParts): Egress {
+  const { clock, health } = base;
+  const { member } = storage;
+  const egress = new Egress({
+    clock,
+    isReplaceable: () =>
+      member.members().some(({ node, sends }) => node !== member.node && sends === true),
+  });
+  health.watch({ kind: 'egress', neededFor: 'acting' }, () =>
+    egress.isResting
+      ? faulty('degraded', 'No receiver can be reached from this member: other members send')
+      : ready,
+  );
+  return egress;
+}
+
+interface DelivererParts {
+  readonly guard: AddressGuard;
+  readonly sealed: ListedValues;
+  readonly egress: Egress;
+}
+
+function deliverer(parts: DeliveryParts, { guard, sealed, egress }: DelivererParts): Part {
   const { host, publicUrl } = parts;
   const { settings, clock, random, log, metrics, closers } = parts.base;
   const { stream, ownership, secrets, deriveKey } = parts.storage;
@@ -140,6 +172,7 @@ function deliverer(parts: DeliveryParts, guard: AddressGuard, sealed: ListedValu
     notifier: notifierOf(parts, guard),
     contents,
     delivers: mayDeliver(settings),
+    egress,
     keepExcerpts: (excerpts) => secrets.excerpts.put(excerpts),
     onFault(what, error) {
       faults.inc();
@@ -149,6 +182,7 @@ function deliverer(parts: DeliveryParts, guard: AddressGuard, sealed: ListedValu
       const { kind, outcome, durationMs } = attempt;
       attempts.inc({ kind, outcome: outcome.kind });
       if (outcome.kind !== 'suppressed') seconds.observe(durationMs / 1000);
+      egress.record(attempt);
       logFailure(log, attempt);
     },
   });

@@ -11,6 +11,7 @@ import { recordLeaksOfPeople } from '../../actors/identity/leaks.ts';
 import { createMembers, type Members } from '../../actors/identity/members.ts';
 import { createOutsideUses } from '../../actors/identity/outside-uses.ts';
 import { createPeople, type People, type PeopleDeps } from '../../actors/identity/people.ts';
+import { RefusedUses } from '../../actors/identity/refused-uses.ts';
 import type { SignInSecrets } from '../../actors/identity/sign-in-secrets.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
@@ -66,6 +67,7 @@ export async function openIdentity({ base, storage, host, address }: IdentityPar
   });
   const { mail } = signIn;
   const sessions = { people, readCookie: readSessionCookie, origin: ownOrigin };
+  const refusedUses = openRefusedUses(base, host);
   const authenticator = createAuthenticator({
     host,
     clock,
@@ -73,6 +75,7 @@ export async function openIdentity({ base, storage, host, address }: IdentityPar
     sessions,
     recentMs,
     recordUse: lastUsed.record,
+    recordRefused: (key, reason) => refusedUses.add(key, reason),
     recordOutside: createOutsideUses({ host, clock, onFault }),
     refusal: () => member.refusal(),
   });
@@ -96,6 +99,24 @@ export async function openIdentity({ base, storage, host, address }: IdentityPar
       addJwksRoute(app, tokens);
     },
   };
+}
+
+/** `closers` writes the pending counts. */
+function openRefusedUses({ clock, metrics, log, closers }: RoomBase, host: RunningHost) {
+  const lost = metrics.counter(
+    'svc_refused_uses_lost_total',
+    'Refused uses of keys that could not be recorded',
+  );
+  const refusedUses = new RefusedUses({
+    host,
+    clock,
+    onLost(refusals, error) {
+      lost.inc({}, refusals);
+      log.debug({ err: error, refusals, part: 'people' }, 'Refused uses of a key are not counted');
+    },
+  });
+  closers.add('refused uses', () => refusedUses.close());
+  return refusedUses;
 }
 
 /** Counts and logs failures of changes that have no waiting caller. */

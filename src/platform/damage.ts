@@ -7,9 +7,9 @@ import { StreamUnavailable } from '../../streams/platform/stream.ts';
 /** Records that a call failed on damage; other errors are ignored. */
 export type RecordDamage = (error: unknown) => void;
 
-/** What a caller may know. The log and `/readyz` name the place. */
+/** The message for callers. The log and `/readyz` name the place. */
 export const DAMAGED =
-  'Stored data that this request needs is damaged, so there is no response. Other requests work. ' +
+  'Stored data that this request needs is damaged, and the service returns none of it. Other requests work. ' +
   'Tell the operator of the service: its log names the place';
 
 /** True if a read met damaged data: a row, a chunk, or a page. */

@@ -101,7 +101,7 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
   SIGN_IN_TOO_OLD: {
     code: Code.PermissionDenied,
     explanation:
-      'Making owners, keys, CI trusts and sessions of command lines needs a sign-in of the last 15 minutes (SVC_RECENT_SIGN_IN_MINUTES). Sign in again, then send the same request',
+      'Making invitations, owners, keys, CI trusts and sessions of command lines needs a sign-in of the last 15 minutes (SVC_RECENT_SIGN_IN_MINUTES). Sign in again, then send the same request',
   },
   INSECURE_TRANSPORT: {
     code: Code.PermissionDenied,

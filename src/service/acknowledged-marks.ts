@@ -1,7 +1,7 @@
 /**
  * How far the streams on this disk had come, in a file of its own. A log of SQLite that was cut, and
  * a database that was replaced by an older copy, look like a stream that ends earlier: only a second
- * place tells that acknowledged messages are gone. The file is written every few seconds, after the
+ * place shows that acknowledged messages are lost. The file is written every few seconds, after the
  * messages are on disk, so it is never ahead of them; a loss within the last interval is not found.
  */
 import { readFileSync, writeFileSync } from 'node:fs';

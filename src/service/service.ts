@@ -287,7 +287,7 @@ function openRooms(parts: RoomParts) {
     ...delivery.parts,
     retentionPart({ base, storage, host, lost }),
     ...(snapshots === undefined ? [] : [snapshots.part]),
-    membershipPart({ base, storage, host, origin, evaluator, datacenters }),
+    membershipPart({ base, storage, host, origin, evaluator, datacenters, delivery }),
     damage.part,
     ...(member.isAlone
       ? [marksPart({ folder: settings.data, stream: storage.stream, names: MARKED_STREAMS, clock })]
@@ -309,8 +309,9 @@ function membershipPart(parts: {
   readonly origin: () => string;
   readonly evaluator: SamplePipeline;
   readonly datacenters: Datacenters;
+  readonly delivery: { readonly sends: () => boolean };
 }): Part {
-  const { host, origin, evaluator, datacenters } = parts;
+  const { host, origin, evaluator, datacenters, delivery } = parts;
   const { clock, health } = parts.base;
   const { member, store, history, keyId } = parts.storage;
   const fitness = new Fitness(clock, () => actingFault(health.report()));
@@ -332,6 +333,7 @@ function membershipPart(parts: {
         heard: datacenters.ages(),
         ...standing(),
         keyId: keyId(),
+        sends: delivery.sends(),
       }));
       while (!evaluator.isCaughtUp() && !signal.aborted) await pause(clock, CAUGHT_UP_MS, signal);
       if (!signal.aborted) member.begin();

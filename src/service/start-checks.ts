@@ -10,7 +10,6 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { assertSealedUnder } from '../../sqlite/platform/secrets/secret-file.ts';
 import type { Random } from '../../streams/platform/random.ts';
-import { readProxyPassword } from '../delivery/notify/http/egress-proxy.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
 import { type Health, type PartHealth, ready } from '../platform/health.ts';
 import { listenOn, loadTls } from '../platform/http/server.ts';
@@ -37,7 +36,9 @@ export async function assertStartable(settings: Settings, random: Random): Promi
   if (oidcClientSecretFile !== null) {
     readSecretFile('SVC_OIDC_CLIENT_SECRET_FILE', oidcClientSecretFile);
   }
-  if (webhookProxyPasswordFile !== null) readProxyPassword(webhookProxyPasswordFile);
+  if (webhookProxyPasswordFile !== null) {
+    readSecretFile('SVC_WEBHOOK_PROXY_PASSWORD_FILE', webhookProxyPasswordFile);
+  }
   smtpUrlOf(settings);
   assertKeyOpens(settings, random);
   await assertAddressesFree(settings);

@@ -128,7 +128,11 @@ interface DestinationTry {
 }
 
 /** Saves it. If that is accepted, sends a test message to it and leaves it for the attempt. */
-async function tryDestination(arena: Arena, one: DestinationTry, number: number): Promise<void> {
+export async function tryDestination(
+  arena: Arena,
+  one: DestinationTry,
+  number: number,
+): Promise<void> {
   const { attacker } = arena;
   const body = {
     projectName: attacker.project,
@@ -214,7 +218,7 @@ async function tryRedirects(arena: Arena, undo: Undo, { port }: Canaries): Promi
 }
 
 /** Waits until every test message has had its first attempt, or the time is over. */
-async function untilAttempted(arena: Arena): Promise<void> {
+export async function untilAttempted(arena: Arena): Promise<void> {
   const { attacker, target } = arena;
   const api = new Api(target);
   const endMs = performance.now() + ATTEMPTS_MS;

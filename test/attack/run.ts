@@ -6,10 +6,13 @@ import { Dice } from '../simulation/dice.ts';
 import { attackByAbuse } from './abuse.ts';
 import { attackAddresses } from './addresses.ts';
 import { type Arena, forbiddenTo } from './arena.ts';
+import { attackBoundKeys } from './bound-keys.ts';
 import { attackByChanges } from './changes.ts';
 import { attackCi } from './ci.ts';
 import { attackCredentials } from './credentials.ts';
+import { attackEgress, egressSettings } from './egress.ts';
 import { attackByFuzzing } from './fuzz.ts';
+import { attackOldSignIns } from './old-sign-ins.ts';
 import { type ClassResult, Tally } from './tally.ts';
 import { startTarget, Undo } from './target.ts';
 import { attackTenancy } from './tenancy.ts';
@@ -22,8 +25,11 @@ type Attack = (arena: Arena, options: RunOptions) => Promise<void>;
 export const ATTACKS = {
   tenancy: attackTenancy,
   credentials: attackCredentials,
+  'old-sign-ins': attackOldSignIns,
   ci: attackCi,
   addresses: attackAddresses,
+  bound: attackBoundKeys,
+  egress: attackEgress,
   abuse: attackByAbuse,
   threads: attackThreads,
   changes: attackByChanges,
@@ -54,8 +60,14 @@ const WIDE_LIMITS: Readonly<Record<string, string>> = {};
 const PROGRAMS: readonly {
   readonly classes: readonly ClassName[];
   readonly limits: Readonly<Record<string, string>>;
+  /** Starts what the program needs beside it, and resolves with the settings for that. */
+  readonly prepare?: (undo: Undo) => Promise<Readonly<Record<string, string>>>;
 }[] = [
-  { classes: ['tenancy', 'credentials', 'ci', 'addresses'], limits: WIDE_LIMITS },
+  {
+    classes: ['tenancy', 'credentials', 'old-sign-ins', 'ci', 'addresses', 'bound'],
+    limits: WIDE_LIMITS,
+  },
+  { classes: ['egress'], limits: WIDE_LIMITS, prepare: egressSettings },
   { classes: ['abuse'], limits: {} },
   { classes: ['threads'], limits: {} },
   // The number of committed decisions is read there.
@@ -66,25 +78,24 @@ const PROGRAMS: readonly {
 export async function runAttacks(options: RunOptions): Promise<ClassResult[]> {
   const endMs = performance.now() + options.minutes * 60_000;
   const results: ClassResult[] = [];
-  for (const { classes, limits } of PROGRAMS) {
-    const wanted = classes.filter((name) => options.only.includes(name));
-    if (wanted.length > 0)
-      results.push(...(await attackProgram(wanted, limits, { ...options, endMs })));
+  for (const program of PROGRAMS) {
+    const classes = program.classes.filter((name) => options.only.includes(name));
+    if (classes.length === 0) continue;
+    results.push(...(await attackProgram({ ...program, classes }, { ...options, endMs })));
   }
   return results;
 }
 
 /** Starts a program, runs the classes against it, and checks how it stops. */
 async function attackProgram(
-  classes: readonly ClassName[],
-  limits: Readonly<Record<string, string>>,
+  { classes, limits, prepare = async () => ({}) }: (typeof PROGRAMS)[number],
   options: RunOptions & { readonly endMs: number },
 ): Promise<ClassResult[]> {
   const { seed, progress, endMs } = options;
   const undo = new Undo();
   const tallies: Tally[] = [];
   try {
-    const target = await startTarget(undo, limits);
+    const target = await startTarget(undo, { ...limits, ...(await prepare(undo)) });
     const attacker = await createTenant(target, 'acme');
     const victim = await createTenant(target, 'umbra');
     const forbidden = forbiddenTo(target, [victim]);

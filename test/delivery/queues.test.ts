@@ -252,18 +252,94 @@ test('hanging destinations do not delay the first attempt of others, nor webhook
       .sort(),
     ['their mail', 'theirs'],
   );
-  for (let i = 0; i < 700; i++) addTo(`many ${i}`, `crowd ${i % 2}`, web);
+  for (let i = 0; i < 3_000; i++) addTo(`many ${i}`, `crowd ${i % 2}`, web);
   for (let i = 0; i < 100; i++) addTo(`many mails ${i}`, 'crowd 0', mail);
   const crowd = startAll();
-  t.equal(queues.inFlight, 640 + 32, 'the total is bounded');
-  addTo('last', 'late', web);
+  t.equal(queues.inFlight, 2_048 + 32, 'the total is bounded');
+  addTo('late', 'late', web);
+  addTo('late mail', 'later', mail);
+  t.equal(startAll().length, 2, 'a project with nothing in flight starts at once');
+  for (let i = 0; i < 2_000; i++) addTo(`of one ${i}`, `one of many ${i}`, web);
+  for (let i = 0; i < 20; i++) addTo(`mail of one ${i}`, `one of many ${i}`, mail);
+  startAll();
+  t.equal(queues.inFlight, 2_048 + 512 + 32 + 8, 'that is bounded too');
+  addTo('last', 'last', web);
   t.same(startAll(), []);
-  for (const start of crowd.slice(0, 3)) queues.end(start, 'failing', 0);
+  const ofWeb = crowd.filter(({ destination }) => !destination.includes('mail'));
+  for (const start of ofWeb) queues.end(start, 'failing', 0);
   const next = startAll();
   t.ok(
     next.some(({ destination }) => destination === 'last'),
-    'in its turn among three',
+    'in its turn',
   );
+});
+
+test('destinations that failed use only a share of the slots', async (t) => {
+  for (const [kind, share, total] of [
+    [web, 640, 2_048],
+    [mail, 16, 32],
+  ] as const) {
+    const queues = new DestinationQueues();
+    const startAll = () => {
+      const started: QueuedDelivery[] = [];
+      for (let start = queues.next(0); start; start = queues.next(0)) started.push(start);
+      return started;
+    };
+    let deliveries = 0;
+    const addTo = (destination: string, project: string) =>
+      add(queues, job(++deliveries, deliveries, project, destination), kind);
+    const count = total - 10;
+    const round = (project: string) => {
+      for (let i = 0; i < count; i++) addTo(`${project} ${i}`, project);
+      return startAll();
+    };
+    const first = round('crowd');
+    t.equal(first.length, count, 'none has failed yet');
+    for (const start of first) queues.end(start, 'failing', 0);
+    const second = round('crowd');
+    t.equal(second.length, share);
+    t.equal(round('healthy').length, total - share, 'the rest is free for others');
+    for (const start of second) queues.end(start, 'failing', 0);
+    const third = startAll().filter(({ project }) => project === 'crowd');
+    t.ok(third.length > 0 && third.length <= share, 'the others have their turn');
+    queues.keepProjects((project) => project === 'healthy');
+    for (let i = 0; i < count; i++) addTo(`crowd ${i}`, 'crowd');
+    t.ok(startAll().length > 0, 'attempts of another member do not count');
+  }
+});
+
+test('1,000 hanging destinations of 200 projects never delay a quiet project', async (t) => {
+  const queues = new DestinationQueues();
+  const HANG_MS = 10_000;
+  const ends = new Map<QueuedDelivery, number>();
+  let [deliveries, nowMs, delayed, hanging] = [0, 0, 0, 0];
+  const addTo = (project: string, destination: string) => {
+    const added = job(++deliveries, deliveries, project, destination);
+    add(queues, added, web);
+    return added;
+  };
+  for (; nowMs < 1_800_000; nowMs += 1_000) {
+    for (const [start, atMs] of ends) {
+      if (atMs > nowMs) continue;
+      ends.delete(start);
+      queues.end(start, 'failing', nowMs);
+    }
+    if (nowMs % 60_000 === 0) {
+      for (let i = 0; i < 1_000; i++) addTo(`crowd ${i % 200}`, `hangs ${i}`);
+    }
+    const quiet = nowMs % 7_000 === 0 ? addTo('quiet', 'healthy') : undefined;
+    let isStarted = false;
+    for (let start = queues.next(nowMs); start; start = queues.next(nowMs)) {
+      if (start.project === 'quiet') {
+        isStarted = start === quiet;
+        queues.end(start, 'healthy', nowMs);
+      } else ends.set(start, nowMs + HANG_MS);
+    }
+    hanging = Math.max(hanging, ends.size);
+    if (quiet && !isStarted) delayed++;
+  }
+  t.equal(hanging, 1_000, 'all hang at once');
+  t.equal(delayed, 0);
 });
 
 test('a repaired destination is tried at once, regardless of earlier failures', async (t) => {

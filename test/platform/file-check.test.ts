@@ -83,6 +83,13 @@ test('DUR-29: an index that lacks an entry, and a changed definition are found',
   t.end();
 });
 
+test('DUR-29: a changed row of the migrations is found', (t) => {
+  const path = notes(t);
+  change(path, "INSERT INTO schema_migrations VALUES ('other', 1)");
+  t.match(check(path).damage, [{ kind: 'structure', table: 'schema_migrations' }]);
+  t.end();
+});
+
 test('an index and statistics of an operator are not damage', (t) => {
   const path = notes(t);
   change(path, 'CREATE INDEX mine ON note (size); ANALYZE');

@@ -332,7 +332,9 @@ const tailSkipped: Planted = {
     const last = server.messages('EVENTS').at(-1);
     if (!last) return;
     const { hash } = decodeCommit(last.data);
-    database.prepare('UPDATE position SET applied = ?, applied_hash = ?, checksum = NULL').run(last.sequence, hash);
+    database
+      .prepare('UPDATE position SET applied = ?, applied_hash = ?, checksum = NULL')
+      .run(last.sequence, hash);
   },
 };
 

@@ -37,9 +37,10 @@ import type { Authenticator } from '../../src/platform/access/authenticator.ts';
 import { mintSecret } from '../../src/platform/keys.ts';
 import { decodeCommit } from '../../streams/platform/commit/codec.ts';
 import type { InstanceStep } from '../../streams/platform/commit/commit.ts';
+import { Fitness } from '../../streams/platform/membership/fitness.ts';
 import { joinCluster } from '../../streams/platform/membership/member.ts';
 import type { Membership, Ownership } from '../../streams/platform/membership/membership.ts';
-import type { Share } from '../../streams/platform/membership/roster.ts';
+import { SHARES, type Share } from '../../streams/platform/membership/roster.ts';
 import { soleMember } from '../../streams/platform/membership/sole-member.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
@@ -151,13 +152,23 @@ export class Process implements Sender {
     const pipeline = this.#pipeline(core, clocks, datacenters);
     const ingest = this.#ingest(core, datacenters, clocks);
     this.doors = { ...core, ...this.#actions(core), pipeline, ingest };
+    // Whether a full disk keeps a member from acting depends on what is full; here it always does.
+    const isFull = () => world.elapsedMs < machine.history.fullUntilMs;
+    const fitness = new Fitness(this.clock, () => (isFull() ? 'The data disk is full' : undefined));
+    const standing = () => {
+      const barred = planted?.unfit?.() ?? this.#unfit(membership, stored);
+      const standsDown = fitness.standsDown();
+      if (standsDown === undefined) return { unfit: barred, barred };
+      world.count('stands down');
+      return { unfit: SHARES, barred, standsDown };
+    };
     membership.report(() => ({
       address: null,
       applied: host.appliedSequence(),
       decided: pipeline.throughSequence(),
       floor: sampleFloor({ history: machine.history, pipeline }),
       heard: datacenters.ages(),
-      unfit: planted?.unfit?.() ?? this.#unfit(membership, stored),
+      ...standing(),
     }));
     this.#supervision = supervise({
       ...core,

@@ -15,6 +15,7 @@ import { expandAlerting } from '../../actors/delivery/audience.ts';
 import { DestinationRests } from '../../actors/delivery/destination-rests.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import type { DestinationsDeps } from '../../actors/delivery/destinations-port.ts';
+import { RefusedUses } from '../../actors/identity/refused-uses.ts';
 import { ChangeLimits } from '../../actors/platform/change-limits.ts';
 import { createHost } from '../../actors/platform/host/host.ts';
 import { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
@@ -112,10 +113,12 @@ export async function startRpcWorld(
   const tokens = await testAccessTokens(clock);
   const used = new Map<string, number>();
   const signIn = testPeople({ host, clock, random });
+  const refusedUses = new RefusedUses({ host, clock, onLost: () => {} });
   const authenticator = createAuthenticator({
     host,
     clock,
     tokens,
+    recordRefused: (key, reason) => refusedUses.add(key, reason),
     recordUse: (credential) => void used.set(credential, clock.now()),
     sessions: { people: signIn.people, readCookie: readTestCookie, origin: () => ORIGIN },
   });

@@ -107,7 +107,7 @@ async function whatFinds({ folder, file, masterKey }: FlipOptions, before: strin
 }
 
 /** Every row of every table, and the schema, as text. */
-export function contentOf(path: string): string {
+function contentOf(path: string): string {
   const database = new Database(path, { readonly: true });
   try {
     const schema = database

@@ -44,6 +44,7 @@ export const authenticator: Authenticator = {
   authenticateKey,
   authenticate: async (authorization) => authenticateKey(authorization),
   identify: async ({ authorization }) => authenticateKey(authorization),
+  recordRefused: () => {},
   revalidate: (principal) => principal,
   watch: () => () => {},
 };

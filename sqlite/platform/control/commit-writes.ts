@@ -140,7 +140,7 @@ export interface Write extends Statement<(string | number | null)[]> {}
 export function prepareWrites(database: SqliteDatabase) {
   const prepare = (sql: string): Write => database.prepare(sql);
   const values = (count: number) => Array(count).fill('?').join(', ');
-  // Of an instance that exists, the checksum covers the time of its creation, which stays.
+  // The checksum of an existing instance covers the time of its creation, which stays.
   const isKept = (column: string) => ['project', 'machine', 'instance', 'created'].includes(column);
   const replaced = INSTANCE_COLUMNS.filter((column) => !isKept(column));
   const after = INSTANCE_COLUMNS.map((column) => (isKept(column) ? column : `excluded.${column}`));

@@ -22,7 +22,7 @@ const INDEXES = [
 ] as const satisfies readonly IndexName[];
 
 /** Names of the index columns, in the order of `indexValues`. */
-export const INDEX_COLUMNS: readonly string[] = INDEXES;
+const INDEX_COLUMNS: readonly string[] = INDEXES;
 
 /** Values of a machine's row in its index columns; null: it is not in that index. */
 export function indexValues(

@@ -88,6 +88,8 @@ export function checkDataFile(
   try {
     const check = checkFile(database, file, SCHEMAS[file]);
     if (file !== 'secrets.db' || masterKey === undefined) return check;
+    // Not even the table may be readable.
+    if (check.damage.some(({ kind }) => kind === 'structure')) return check;
     const broken = brokenSeals(database, masterKey).map((found) => ({ file, ...found }));
     return { ...check, damage: [...check.damage, ...broken] };
   } finally {

@@ -77,6 +77,7 @@ export const actionPredicates: Readonly<
     disabled: ({ what, fields }) => `disabled the service account ${what}${because(fields.reason)}`,
     enabled: 'enabled the service account',
     deleted: 'deleted the service account',
+    keyRefused: refusedText,
   },
   credential: {
     [CREATED]: 'created the key',
@@ -105,6 +106,7 @@ export const actionPredicates: Readonly<
     roleChanged: ({ view, what, fields, step }) =>
       `changed the role of ${what}: ${roleBefore(view, step)} → ${fields.role}`,
     removed: ({ what, fields }) => `removed ${what} from the project${because(fields.reason)}`,
+    keyRefused: refusedText,
     rejoined: ({ what, fields }) => `made ${what} a member again, with the role ${fields.role}`,
   },
   invitation: {
@@ -121,6 +123,17 @@ export const actionPredicates: Readonly<
     unenrolled: 'ended the agent of the VM',
   },
 };
+
+/** The subject is the key. */
+function refusedText({ what, fields }: Action): string {
+  const { refusals, reasons } = fields as {
+    readonly refusals: number;
+    readonly reasons: Readonly<Record<string, number>>;
+  };
+  const causes = Object.entries(reasons).map(([reason, count]) => `${count} × ${reason}`);
+  const times = refusals === 1 ? 'once' : `${refusals} times`;
+  return `was refused ${times} as a key of ${what}: ${causes.join(', ')}`;
+}
 
 /** How the projection finds acts: all steps of the machines whose steps are mostly acts. */
 export const actionFilter = {

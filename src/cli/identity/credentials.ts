@@ -11,6 +11,7 @@ import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
 import { projectName } from '../client/names.ts';
 import { enumText } from '../client/texts.ts';
 import type { Screen } from '../command.ts';
+import { refusedText } from './keys.ts';
 import { addressText } from './options.ts';
 
 const KINDS = [
@@ -46,6 +47,7 @@ collector and agent keys with "svc admin revoke-key". "svc members list" shows p
 });
 
 function credentialTable(credentials: readonly Credential[], screen: Screen | undefined): string {
+  const hasRefused = credentials.some(({ refusedUses }) => refusedUses > 0n);
   return listing(
     screen,
     [
@@ -59,6 +61,7 @@ function credentialTable(credentials: readonly Credential[], screen: Screen | un
       minor('by'),
       'valid until',
       'last used',
+      ...(hasRefused ? ['refused'] : []),
       minor('credential'),
     ],
     credentials.map((each) => [
@@ -72,6 +75,7 @@ function credentialTable(credentials: readonly Credential[], screen: Screen | un
       each.createdByDisplayName || each.createdBy,
       moment(each.endsUnix, 'revoked'),
       moment(each.lastUsedUnix, 'never'),
+      ...(hasRefused ? [refusedText(each)] : []),
       each.name,
     ]),
     'No keys or CI trusts',

@@ -168,6 +168,7 @@ const listAction: Action = {
 
 /** @param isOfAll true for keys of several accounts: each is listed with its account */
 function keyTable(keys: readonly Key[], isOfAll: boolean, screen: Screen | undefined): string {
+  const hasRefused = keys.some(({ refusedUses }) => refusedUses > 0n);
   return listing(
     screen,
     [
@@ -179,6 +180,7 @@ function keyTable(keys: readonly Key[], isOfAll: boolean, screen: Screen | undef
       'valid until',
       'warning',
       'last used',
+      ...(hasRefused ? ['refused'] : []),
       minor('key'),
       ...(isOfAll ? [minor('account')] : []),
     ],
@@ -191,11 +193,22 @@ function keyTable(keys: readonly Key[], isOfAll: boolean, screen: Screen | undef
       isLive(key) ? moment(endOf(key)) : 'ended',
       warningText(key),
       moment(key.lastUsedUnix, 'never'),
+      ...(hasRefused ? [refusedText(key)] : []),
       shortName(key.name),
       ...(isOfAll ? [key.name.split('/')[3] ?? ''] : []),
     ]),
     'No keys',
   );
+}
+
+/** Refused uses of a key, such as `12 times, last 14:05: CREDENTIAL_REVOKED`; '' if there are none. */
+export function refusedText(
+  credential: Pick<Key, 'refusedUses' | 'lastRefusedUnix' | 'lastRefusedReason'>,
+): string {
+  const { refusedUses, lastRefusedUnix, lastRefusedReason } = credential;
+  if (refusedUses === 0n) return '';
+  const times = refusedUses === 1n ? 'once' : `${refusedUses} times`;
+  return `${times}, last ${localTime(lastRefusedUnix)}: ${lastRefusedReason}`;
 }
 
 const WARNINGS: Readonly<Record<string, string>> = {
@@ -238,6 +251,7 @@ function keyFacts(key: Key): string {
     ['created', createdText(key)],
     ['expires', localTime(key.expiresUnix)],
     ['last used', localTime(key.lastUsedUnix) || 'never'],
+    ['refused', refusedText(key)],
     ['successor', key.successor],
     [
       'valid until',

@@ -34,6 +34,7 @@ import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
 import { nameOf, parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
+import { refusedFields } from './keys.ts';
 
 export interface CredentialListDeps {
   readonly host: Pick<Host, 'view'>;
@@ -148,6 +149,7 @@ class CredentialMessages {
       endsUnix: unixSeconds(keyEndMs(row)),
       ...(usedMs !== undefined && { lastUsedUnix: unixSeconds(usedMs) }),
       revokedReason: state === 'revoked' ? (revokedReason ?? 'ROTATED') : '',
+      ...refusedFields(this.#deps.host.view(this.#project), row.instance),
     };
   }
 

@@ -18,7 +18,13 @@ import {
   keyStateAt,
 } from '../../../actors/identity/key-state.ts';
 import type { IssuedKey, Keys } from '../../../actors/identity/keys.ts';
-import type { Host, Instance, ListOptions } from '../../../actors/platform/host/host-port.ts';
+import { refusedUsesOf } from '../../../actors/identity/refused-uses.ts';
+import type {
+  Host,
+  Instance,
+  ListOptions,
+  ProjectView,
+} from '../../../actors/platform/host/host-port.ts';
 import { ID } from '../../../actors/platform/resource-id.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
@@ -217,6 +223,19 @@ function keyMessage(
     ...(state === 'rotating' &&
       about.overlapEndsMs !== null && { overlapEndsUnix: unixSeconds(about.overlapEndsMs) }),
     revokedReason: state === 'revoked' ? (about.revokedReason ?? 'ROTATED') : '',
+    ...refusedFields(host.view(owner.project), key.instance),
+  };
+}
+
+/** Refused uses of a key, as fields of a message. */
+export function refusedFields(view: Pick<ProjectView, 'record'>, key: string) {
+  const refused = refusedUsesOf(view, key);
+  if (!refused) return {};
+  const { count, lastMs, lastReason } = refused;
+  return {
+    refusedUses: BigInt(count),
+    lastRefusedUnix: unixSeconds(lastMs),
+    lastRefusedReason: lastReason,
   };
 }
 

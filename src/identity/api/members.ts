@@ -101,13 +101,11 @@ async function inviteMember(
   context: HandlerContext,
 ) {
   const project = within(context, parseProjectName('projectName', request.projectName));
-  const role = roleOf(request.role);
-  if (role === 'OWNER') assertRecentSignIn(context);
   const { invitation, token } = await deps.members.invitations.invite({
     project,
     by: actorOf(context),
     email: request.email,
-    role,
+    role: roleOf(request.role),
     request: requestKeyOf(context, InviteMemberRequestSchema, request),
   });
   const message = invitationMessage(deps.host, invitation, deps.clock.now());

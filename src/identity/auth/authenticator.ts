@@ -7,9 +7,11 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { People } from '../../../actors/identity/people.ts';
 import { RECENT_MS } from '../../../actors/identity/recent-sign-in.ts';
+import type { RefusedKey } from '../../../actors/identity/refused-uses.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
+import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Authenticator, PresentedCredentials } from '../../platform/access/authenticator.ts';
 import type {
@@ -44,6 +46,8 @@ export interface AuthenticatorOptions {
   readonly clock: Clock;
   /** Called with the id of each accepted credential; for an access token, its connection's id. */
   readonly recordUse: (credential: string) => void;
+  /** Called when a key with the right secret is refused. Absent: no one is notified. */
+  readonly recordRefused?: (refused: RefusedKey, reason: string) => void;
   /** Called when a bound key is used from outside its networks. Absent: no one is notified. */
   readonly recordOutside?: (key: Instance<'credential'>, address: string) => void;
   /** Absent if access tokens are not accepted. */
@@ -85,6 +89,12 @@ export function createAuthenticator(
         ? verifier.session(options.sessions, { cookie, origin, host })
         : verifier.bearer(authorization, address),
     revalidate,
+    recordRefused(principal, { reason }) {
+      if (principal.kind === 'human' || principal.kind === 'ci') return;
+      const { project, credential } = principal;
+      if (project === SYSTEM_PROJECT) return;
+      options.recordRefused?.({ project, key: credential }, reason);
+    },
     watch: (principal, onLost, use) =>
       watches.add(() => {
         const now = revalidate(principal);
@@ -123,7 +133,20 @@ class Verifier {
 
   async bearer(authorization: string | undefined, address: string): Promise<CredentialPrincipal> {
     const text = bearerOf(authorization);
-    return this.#options.tokens?.looksLike(text) ? this.#token(text) : this.key(text, address);
+    if (this.#options.tokens?.looksLike(text)) return this.#token(text);
+    try {
+      return this.key(text, address);
+    } catch (error) {
+      if (error instanceof Refusal) this.#recordRefused(text, error);
+      throw error;
+    }
+  }
+
+  /** Only a verified secret identifies its key. */
+  #recordRefused(text: string, { reason }: Refusal): void {
+    const known = this.#keys.get(hashKey(text));
+    if (!known || known.project === SYSTEM_PROJECT || reason === 'NOT_READY') return;
+    this.#options.recordRefused?.({ project: known.project, key: known.id }, reason);
   }
 
   /** @param address of the client; undefined = not known here */

@@ -1,5 +1,5 @@
 /** Port of authentication for HTTP routes and RPC methods; `src/identity/auth` implements it. */
-import type { Refusal } from '../../../streams/platform/refusal.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { CredentialPrincipal, Principal } from './principal.ts';
 
 /** Headers of a request that identify its sender, as received; undefined = absent. */
@@ -28,6 +28,8 @@ export interface Authenticator {
    * the cookie, which counts only with the Origin of this service. Rejects with a `Refusal`.
    */
   identify(presented: PresentedCredentials): Promise<Principal>;
+  /** Counts a refused use of a project's own key, for its owners. Other callers are ignored. */
+  recordRefused(principal: Principal, refusal: Refusal): void;
   /** The same caller with their current access. Throws a `Refusal` if they have none left. */
   revalidate<P extends Principal>(principal: P): P;
   /**
@@ -40,4 +42,18 @@ export interface Authenticator {
     onLost: (why: Refusal) => void,
     use?: (now: Principal) => void,
   ): () => void;
+}
+
+/** Runs a check of the caller's access. A refusal is counted for the owners of the caller's key. */
+export function checkAccess(
+  authenticator: Pick<Authenticator, 'recordRefused'>,
+  caller: Principal,
+  check: () => void,
+): void {
+  try {
+    check();
+  } catch (error) {
+    if (error instanceof Refusal) authenticator.recordRefused(caller, error);
+    throw error;
+  }
 }

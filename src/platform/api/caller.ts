@@ -10,14 +10,14 @@ import type { RequestKey } from '../../../actors/platform/host/host-port.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { type Policy, policy } from '../../gen/svc/options/v1/policy_pb.ts';
-import type { Authenticator } from '../access/authenticator.ts';
+import { type Authenticator, checkAccess } from '../access/authenticator.ts';
 import { admitTo, type CallTarget, enterProject, WRITE_POLICY } from '../access/authorize.ts';
 import type { CredentialPrincipal, HumanPrincipal, Principal } from '../access/principal.ts';
 
 /** The admitted caller, and the function that checks its access again. */
 interface AdmittedCaller {
   readonly principal: Principal;
-  readonly authenticator: Pick<Authenticator, 'revalidate' | 'watch'>;
+  readonly authenticator: Pick<Authenticator, 'recordRefused' | 'revalidate' | 'watch'>;
 }
 
 export const callerKey = createContextKey<AdmittedCaller | undefined>(undefined, {
@@ -60,7 +60,8 @@ export function credentialOf(context: HandlerContext): CredentialPrincipal {
  */
 export function within(context: HandlerContext, project: string, member?: string): string {
   const { principal, authenticator } = admitted(context);
-  enter(context, authenticator.revalidate(principal), project, member);
+  const caller = authenticator.revalidate(principal);
+  checkAccess(authenticator, caller, () => enter(context, caller, project, member));
   return project;
 }
 

@@ -8,7 +8,7 @@ import { createContextKey, type HandlerContext, type Interceptor } from '@connec
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { invalidField } from '../../../streams/platform/refusal.ts';
 import { Policy_Access, policy } from '../../gen/svc/options/v1/policy_pb.ts';
-import type { Authenticator } from '../access/authenticator.ts';
+import { type Authenticator, checkAccess } from '../access/authenticator.ts';
 import { admitTo } from '../access/authorize.ts';
 import type { HumanPrincipal, Principal } from '../access/principal.ts';
 import { gateCallerOf } from '../gate/project-gate.ts';
@@ -116,7 +116,7 @@ async function admit(deps: GateDeps, context: HandlerContext): Promise<Principal
   const principal = await anonymousLimits.authenticated(address, () =>
     authenticator.identify(presented),
   );
-  admitTo(context.method.name, declared, principal);
+  checkAccess(authenticator, principal, () => admitTo(context.method.name, declared, principal));
   context.values.set(callerKey, { principal, authenticator });
   if (principal.kind !== 'human') return principal;
   const cookie = await rotateCookie?.(principal);

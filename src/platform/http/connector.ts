@@ -35,6 +35,6 @@ export function createConnector({
 }
 
 /** The host of a URL, without the brackets of an IPv6 address. */
-export function plainHost(hostname: string): string {
+function plainHost(hostname: string): string {
   return isIPv6(hostname.slice(1, -1)) ? hostname.slice(1, -1) : hostname;
 }

@@ -5,7 +5,7 @@
  * whether or not this project exists.
  */
 import type { FastifyRequest } from 'fastify';
-import type { Authenticator } from '../access/authenticator.ts';
+import { type Authenticator, checkAccess } from '../access/authenticator.ts';
 import { admitTo, enterProject, READ_POLICY } from '../access/authorize.ts';
 import type { Principal } from '../access/principal.ts';
 import type { CallClass } from '../gate/call-classes.ts';
@@ -14,7 +14,10 @@ import type { AnonymousLimits } from './anonymous-limits.ts';
 import { SEQUENCE_HEADER, type SequenceDeps } from './sequence.ts';
 
 export interface ReaderAccess extends SequenceDeps {
-  readonly authenticator: Pick<Authenticator, 'authenticate' | 'identify' | 'revalidate'>;
+  readonly authenticator: Pick<
+    Authenticator,
+    'authenticate' | 'identify' | 'recordRefused' | 'revalidate'
+  >;
   readonly anonymousLimits: Pick<AnonymousLimits, 'authenticated'>;
   readonly gate: ProjectGate;
 }
@@ -59,7 +62,7 @@ export async function admitReader(
       ? authenticator.identify({ authorization, cookie, origin, host, address: ip })
       : authenticator.authenticate(authorization, ip),
   );
-  enter(principal, project);
+  checkAccess(authenticator, principal, () => enter(principal, project));
   const caller: GateCaller = { tenant: `projects/${project}`, name: principal.name };
   const wanted = headers[SEQUENCE_HEADER];
   if (typeof wanted === 'string') await access.positions.waitFor(wanted, { caller, signal });

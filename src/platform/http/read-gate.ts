@@ -1,7 +1,7 @@
 /** Check of the plain HTTP routes that need `monitoring.read`. */
 import type { FastifyRequest } from 'fastify';
 import { Refusal } from '../../../streams/platform/refusal.ts';
-import type { Authenticator } from '../access/authenticator.ts';
+import { type Authenticator, checkAccess } from '../access/authenticator.ts';
 import { admitTo, READ_POLICY } from '../access/authorize.ts';
 import type { CredentialPrincipal } from '../access/principal.ts';
 import { gateCallerOf, type Pass } from '../gate/project-gate.ts';
@@ -22,7 +22,7 @@ export type ReaderCheck = (request: Asker) => Promise<boolean>;
 type Asker = Pick<FastifyRequest, 'ip' | 'headers'>;
 
 interface ReaderKeys extends Pick<ReaderAccess, 'anonymousLimits'> {
-  readonly authenticator: Pick<Authenticator, 'authenticate'>;
+  readonly authenticator: Pick<Authenticator, 'authenticate' | 'recordRefused'>;
 }
 
 /** The gate over the keys of the service: any project's key that may read. */
@@ -56,6 +56,6 @@ async function readerOf(
   const principal = await anonymousLimits.authenticated(ip, () =>
     authenticator.authenticate(headers.authorization, ip),
   );
-  admitTo('This page', READ_POLICY, principal);
+  checkAccess(authenticator, principal, () => admitTo('This page', READ_POLICY, principal));
   return principal;
 }

@@ -139,7 +139,8 @@ function hasSecretLogin(value: string): boolean {
     // What no parser understands may still hold one.
     if (!URL.canParse(text)) return text.includes('@');
     const { protocol, username, password } = new URL(text);
-    return password !== '' || (username !== '' && !protocol.startsWith('smtp'));
+    const mayNameUser = /^(?:smtp|http)s?:$/.test(protocol);
+    return password !== '' || (username !== '' && !mayNameUser);
   });
 }
 

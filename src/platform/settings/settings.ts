@@ -200,10 +200,11 @@ export const settingsTable = {
   }),
   webhookProxy: optional('SVC_WEBHOOK_PROXY', webProxy, {
     secret: true,
+    loginGoesTo: 'SVC_WEBHOOK_PROXY_PASSWORD_FILE',
     help: 'Proxy through which all webhooks and chats are sent, by CONNECT. TLS to the receiver passes through it. The proxy resolves the names of receivers, so it has to refuse private addresses itself.',
   }),
   webhookProxyPasswordFile: optional('SVC_WEBHOOK_PROXY_PASSWORD_FILE', path, {
-    help: 'File with the password of the user in SVC_WEBHOOK_PROXY. It is read again for each connection.',
+    help: 'File with the password of the user in SVC_WEBHOOK_PROXY, as it is, without percent-encoding. It is read again for each connection.',
   }),
   groupWaitSeconds: setting('SVC_GROUP_WAIT_SECONDS', integer(0, 300), '30', {
     unit: 'seconds',
@@ -241,7 +242,7 @@ export const settingsTable = {
   }),
   recentSignInMinutes: setting('SVC_RECENT_SIGN_IN_MINUTES', integer(0, 1440), '15', {
     unit: 'minutes',
-    help: 'Age up to which a sign-in in a browser may make owners, keys, CI trusts and sessions of command lines. An older one has to be repeated first. 0 = any age.',
+    help: 'Age up to which a sign-in in a browser may make invitations, owners, keys, CI trusts and sessions of command lines. An older one has to be repeated first. 0 = any age.',
   }),
   smtpFrom: optional('SVC_SMTP_FROM', sender, {
     defaultInWords: 'svc@ followed by the host of SVC_PUBLIC_URL',

@@ -85,6 +85,8 @@ export interface MemberProgress {
    * or takes one without an owner, only if no member is better. Names nothing of its host.
    */
   readonly standsDown?: string;
+  /** True if it sends due attempts: it has the role, and reaches receivers. */
+  readonly sends?: boolean;
 }
 
 /** `joining`: catching up. `acting`: taking its part. `gone`: it has stopped and no longer acts. */

@@ -1,5 +1,5 @@
 /**
- * `svc restore` of a folder that somebody else prepared, or that was damaged on its way: it refuses,
+ * `svc restore` of a folder that an attacker prepared, or that was damaged on its way: it refuses,
  * names the file, and writes nothing. Older backups are restored.
  */
 

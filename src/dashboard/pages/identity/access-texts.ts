@@ -69,6 +69,9 @@ export const texts = localized({
     end: 'Expires',
     revoked: 'revoked',
     lastUsed: 'Last used',
+    refused: (count: string) => (count === '1' ? 'refused once' : `refused ${count} times`),
+    refusedHelp: (reason: string) =>
+      `Someone still uses this key, and is refused. The last reason: ${reason}. The activity has the times.`,
     usedMeaning: 'The time of last use can lag by up to 15 minutes.',
     short: { 'monitoring.read': 'read', 'monitoring.write': 'write' },
     nothing: 'nothing',

@@ -99,10 +99,11 @@ function columnsOf({ actions, owner, isOwnerDisabled }: KeyTableProps): Column<K
       key: 'name',
       title: texts.key,
       width: 'grow',
-      cell: ({ displayName, last4, networks }) => (
+      cell: ({ displayName, last4, networks, refusedUses, lastRefusedReason }) => (
         <span>
           {displayName} <code class="weak">…{last4}</code>
-          {networks.length > 0 && <span class="weak"> {texts.onlyFrom(networks.join(', '))}</span>}
+          {networks.length > 0 && <span class="weak"> {texts.onlyFrom(networks.join(', '))}</span>}{' '}
+          <Refused count={refusedUses} reason={lastRefusedReason} />
         </span>
       ),
     },
@@ -126,6 +127,13 @@ function columnsOf({ actions, owner, isOwnerDisabled }: KeyTableProps): Column<K
       ? [{ key: 'acts', title: all.actions, align: 'right' as const, cell: actions }]
       : []),
   ];
+}
+
+/** Uses with the right secret that were refused. */
+function Refused(props: { readonly count: string; readonly reason: string }): VNode | null {
+  const { count, reason } = props;
+  if (!(Number(count) > 0)) return null;
+  return <Badge tone="warning" text={texts.refused(count)} title={texts.refusedHelp(reason)} />;
 }
 
 /** Its effective permissions, and those that its owner has lost. */

@@ -3,12 +3,12 @@
  * sees the host and the port of a receiver; TLS to the receiver passes through it. A fault of the
  * proxy is not the receiver's, so both have an error of their own.
  */
-import { readFileSync } from 'node:fs';
 import { isIP, isIPv6, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import { type Clock, systemClock } from '../../../../streams/platform/clock.ts';
 import { type Dialled, dialHost, type Resolve } from '../../../platform/http/dial.ts';
 import { ConfigError } from '../../../platform/settings/config.ts';
+import { readSecretFile } from '../../../platform/settings/secret-file.ts';
 
 /** `SVC_WEBHOOK_PROXY`, and the file with its password. */
 export interface EgressProxySettings {
@@ -187,7 +187,8 @@ function loginOf({ url, passwordFile = null }: EgressProxySettings): () => strin
   let last = decodeURIComponent(password);
   return () => {
     try {
-      if (passwordFile !== null) last = readProxyPassword(passwordFile);
+      if (passwordFile !== null)
+        last = readSecretFile('SVC_WEBHOOK_PROXY_PASSWORD_FILE', passwordFile);
     } catch (error) {
       // While the file is replaced, the password of before works.
       if (!(error instanceof ConfigError)) throw error;
@@ -195,18 +196,4 @@ function loginOf({ url, passwordFile = null }: EgressProxySettings): () => strin
     const text = `${decodeURIComponent(username)}:${last}`;
     return `Basic ${Buffer.from(text, 'utf8').toString('base64')}`;
   };
-}
-
-/** Throws `ConfigError` if the file has no password. */
-export function readProxyPassword(path: string): string {
-  const name = 'SVC_WEBHOOK_PROXY_PASSWORD_FILE';
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8').trim();
-  } catch (error) {
-    const cause = error instanceof Error ? error.message : String(error);
-    throw new ConfigError([`${name} cannot be read: ${cause}`]);
-  }
-  if (text === '') throw new ConfigError([`${name} ${path} is empty`]);
-  return text;
 }

@@ -128,6 +128,9 @@ function resolveChecked(
   };
   const family = isIP(host);
   if (family !== 0) return found([{ address: host, family }]);
+  // Such a name is loopback wherever it is resolved (RFC 6761, section 6.3), also by a proxy.
+  const isLoopback = /(?:^|\.)localhost\.?$/i.test(host) && !guard.isAllowedName(host);
+  if (isLoopback) return judge([{ address: '127.0.0.1', family: 4 }]);
   resolve(host, (failure, addresses) => {
     if (!failure && addresses.length > 0) return found(addresses);
     const error = failure ?? Object.assign(new Error('No address'), { code: 'ENODATA' });

@@ -2,8 +2,8 @@
 import { networkInterfaces } from 'node:os';
 
 /**
- * Every address and network of the machine's interfaces, as they are now. Of a network without a
- * boundary (/0, as some tunnels have), only the address counts.
+ * Every address and network of the machine's interfaces, as they are now. A network without a
+ * boundary (/0, as some tunnels have) counts as its address only.
  */
 export function ownNetworks(): readonly string[] {
   return Object.values(networkInterfaces()).flatMap((addresses = []) =>
