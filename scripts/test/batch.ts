@@ -1,6 +1,6 @@
 /**
  * A process of `npm test` that runs many test files, one after another, so that their imports are
- * loaded once. Each file's `import t from 'tap'` is a root test of its own, and the file ends when
+ * loaded once. Each file's import of `tap` is a root test of its own, and the file ends when
  * nothing keeps the event loop alive, as if it had the process to itself. The files' names come
  * from file descriptor 3; a mark in the output follows each.
  */
@@ -29,7 +29,9 @@ const hooks: RegisterHooksOptions = {
   },
   load(url, context, next) {
     if (!url.startsWith('root-test:')) return next(url, context);
-    const source = `export default globalThis['${ROOT_TEST}'];`;
+    const source = `const t = globalThis['${ROOT_TEST}'];
+      export { t as default };
+      export const test = t.test.bind(t);`;
     return { format: 'module', source, shortCircuit: true };
   },
 };

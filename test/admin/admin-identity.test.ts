@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { memberIdOf } from '../../actors/identity/grants.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { reasonOf } from '../support/host-in-memory.ts';
@@ -20,7 +20,7 @@ import { submit } from '../support/submit.ts';
 
 const ME = `operator/${userInfo().username}`;
 
-t.test('a project is created with its owner, who signs in by a link, once', async (t) => {
+test('a project is created with its owner, who signs in by a link, once', async (t) => {
   const { world, admin, asJson, use } = await startAdmin(t);
   const made = await admin('project', 'create', 'web', '--name', 'Web', '--owner', 'Ann@x.org');
   t.match(made, { code: 0, stderr: '' });
@@ -56,7 +56,7 @@ t.test('a project is created with its owner, who signs in by a link, once', asyn
   t.equal(world.people.personByEmail('bob@x.org'), undefined, 'a failed command creates no person');
 });
 
-t.test('login-link without a person makes a link for the only owner', async (t) => {
+test('login-link without a person makes a link for the only owner', async (t) => {
   const { world, admin, asJson, use } = await startAdmin(t);
   t.match(await admin('login-link'), { code: 1, stderr: /No active person owns a project/ });
   await admin('project', 'create', 'web', '--owner', 'ann@x.org');
@@ -71,7 +71,7 @@ t.test('login-link without a person makes a link for the only owner', async (t) 
   t.equal((await use((await asJson('login-link')).link)).person, ann, 'bob may not sign in');
 });
 
-t.test('an invitation of the operator creates an owner', async (t) => {
+test('an invitation of the operator creates an owner', async (t) => {
   const { world, admin, asJson, use } = await startAdmin(t);
   await admin('project', 'create', 'web', '--owner', 'ann@x.org');
   const printed = await admin('invite', 'projects/web', 'bob@x.org', '--role', 'OWNER');
@@ -103,7 +103,7 @@ t.test('an invitation of the operator creates an owner', async (t) => {
   });
 });
 
-t.test('people are listed, locked out, readmitted, and signed out', async (t) => {
+test('people are listed, locked out, readmitted, and signed out', async (t) => {
   const { world, admin, asJson } = await startAdmin(t);
   t.match((await admin('people', 'list')).stdout, 'No people');
   await admin('project', 'create', 'web', '--owner', 'ann@x.org');
@@ -150,23 +150,20 @@ t.test('people are listed, locked out, readmitted, and signed out', async (t) =>
   }
 });
 
-t.test(
-  'an address known only from an invitation is marked as such, and identifies nobody',
-  async (t) => {
-    const { world, admin, use } = await startAdmin(t);
-    await admin('project', 'create', 'web', '--owner', 'ann@x.org');
-    const by = { kind: 'human', name: 'people/ann' } as const;
-    const offer = { project: 'web', by, email: 'bob@x.org', role: 'VIEWER' } as const;
-    const { token } = await world.members.invitations.invite(offer);
-    const { person } = await use(`#${token}`);
-    t.match((await admin('people', 'list')).stdout, /bob +bob@x\.org \(not verified\) +active/);
-    const printed = await admin('login-link', 'bob@x.org');
-    t.match(printed, { code: 1, stderr: `people/${person} joined by an invitation to it` });
-    t.equal((await admin('login-link', person)).code, 0);
-  },
-);
+test('an address known only from an invitation is marked as such, and identifies nobody', async (t) => {
+  const { world, admin, use } = await startAdmin(t);
+  await admin('project', 'create', 'web', '--owner', 'ann@x.org');
+  const by = { kind: 'human', name: 'people/ann' } as const;
+  const offer = { project: 'web', by, email: 'bob@x.org', role: 'VIEWER' } as const;
+  const { token } = await world.members.invitations.invite(offer);
+  const { person } = await use(`#${token}`);
+  t.match((await admin('people', 'list')).stdout, /bob +bob@x\.org \(not verified\) +active/);
+  const printed = await admin('login-link', 'bob@x.org');
+  t.match(printed, { code: 1, stderr: `people/${person} joined by an invitation to it` });
+  t.equal((await admin('login-link', person)).code, 0);
+});
 
-t.test('a key is revoked in an emergency, by name or id, whoever owns it', async (t) => {
+test('a key is revoked in an emergency, by name or id, whoever owns it', async (t) => {
   const { world, admin } = await startAdmin(t);
   const owner = 'projects/web/serviceAccounts/a';
   for (const id of ['k1', 'k2']) {
@@ -214,7 +211,7 @@ t.test('a key is revoked in an emergency, by name or id, whoever owns it', async
   }
 });
 
-t.test('a command repeated under the same request id gets the same answer', async (t) => {
+test('a command repeated under the same request id gets the same answer', async (t) => {
   const { world, admin } = await startAdmin(t);
   const steps = () =>
     [SYSTEM_PROJECT, 'web'].flatMap((project) => [
@@ -274,7 +271,7 @@ t.test('a command repeated under the same request id gets the same answer', asyn
   t.match(await admin('login-link', ann, '--request-id', 'x'), { code: 1, stderr: /not a UUID/ });
 });
 
-t.test('changes outside of projects are in the audit that the operator reads', async (t) => {
+test('changes outside of projects are in the audit that the operator reads', async (t) => {
   const { world, admin, asJson, use } = await startAdmin(t);
   const id = randomUUID();
   await admin('project', 'create', 'web', '--owner', 'ann@x.org', '--request-id', id);
@@ -327,7 +324,7 @@ t.test('changes outside of projects are in the audit that the operator reads', a
   }
 });
 
-t.test('an unanswered command is reported with the request id for its resend', async (t) => {
+test('an unanswered command is reported with the request id for its resend', async (t) => {
   const folder = dataFolder(t);
   const cut = createServer((requested, response) => {
     requested.resume();
@@ -340,7 +337,7 @@ t.test('an unanswered command is reported with the request id for its resend', a
   t.match(await svc(create), { code: 1, stdout: '', stderr: /with --request-id [0-9a-f-]{36}: a/ });
 });
 
-t.test('an invalid command line is rejected with the correct usage', async (t) => {
+test('an invalid command line is rejected with the correct usage', async (t) => {
   const cases: [string[], RegExp][] = [
     [[], /specify an action: project create/],
     [['project'], /specify one of: project create, project list/],
@@ -378,7 +375,7 @@ t.test('an invalid command line is rejected with the correct usage', async (t) =
   t.match((await svc(['help'])).stdout, /^ {2}admin +Create projects/m);
 });
 
-t.test('the program as a user starts it: from a folder to a signed-in owner', async (t) => {
+test('the program as a user starts it: from a folder to a signed-in owner', async (t) => {
   const folder = dataFolder(t);
   const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
   const admin = (...args: string[]) => runToEnd(['admin', ...args, '--data', folder]);
@@ -409,28 +406,25 @@ t.test('the program as a user starts it: from a folder to a signed-in owner', as
   t.equal(await program.stop(), 0);
 });
 
-t.test(
-  'svc admin leaked ends the secrets that it reads, and reports the outcome of each line',
-  async (t) => {
-    const { world, withInput, admin } = await startAdmin(t);
-    const ann = await world.person('ann@x.org');
-    const { secret, session } = await world.signedIn(ann);
-    const printed = await withInput(`${secret}\nsvc_pk_x\n`, 'leaked');
-    t.equal(printed.code, 0, printed.stderr);
-    t.match(printed.stdout, `line 1: revoked people/${ann}/sessions/${session}`);
-    t.match(printed.stdout, /line 2: not a valid secret/);
-    t.match(printed.stdout, /svc destinations rotate-secret/);
-    t.notMatch(printed.stdout + printed.stderr, secret);
-    t.match(world.host.findInstance('session', session)?.context, { endedReason: 'LEAKED' });
-    t.match((await admin('transitions')).stdout, /operator\/.*session .*ended/);
-    const asArgument = await admin('leaked', secret);
-    t.equal(asArgument.code, 2);
-    t.notMatch(asArgument.stderr, secret, 'a secret given as an argument is not repeated');
-    t.equal((await withInput('a b', 'leaked')).code, 2);
-  },
-);
+test('svc admin leaked ends the secrets that it reads, and reports the outcome of each line', async (t) => {
+  const { world, withInput, admin } = await startAdmin(t);
+  const ann = await world.person('ann@x.org');
+  const { secret, session } = await world.signedIn(ann);
+  const printed = await withInput(`${secret}\nsvc_pk_x\n`, 'leaked');
+  t.equal(printed.code, 0, printed.stderr);
+  t.match(printed.stdout, `line 1: revoked people/${ann}/sessions/${session}`);
+  t.match(printed.stdout, /line 2: not a valid secret/);
+  t.match(printed.stdout, /svc destinations rotate-secret/);
+  t.notMatch(printed.stdout + printed.stderr, secret);
+  t.match(world.host.findInstance('session', session)?.context, { endedReason: 'LEAKED' });
+  t.match((await admin('transitions')).stdout, /operator\/.*session .*ended/);
+  const asArgument = await admin('leaked', secret);
+  t.equal(asArgument.code, 2);
+  t.notMatch(asArgument.stderr, secret, 'a secret given as an argument is not repeated');
+  t.equal((await withInput('a b', 'leaked')).code, 2);
+});
 
-t.test('HOOK-26: svc admin bounce reads a returned mail for a pipe', async (t) => {
+test('HOOK-26: svc admin bounce reads a returned mail for a pipe', async (t) => {
   const { withInput } = await startAdmin(t);
   const postfix = readFileSync(new URL('../support/bounces/postfix.eml', import.meta.url), 'utf8');
   const outcome = async (mail: string) => {

@@ -2,11 +2,11 @@
  * Limits of one project set by the operator, and the retirement of a VM: `svc admin` against a
  * service.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { dataFolder, runInProcess } from '../support/program.ts';
 import { startService } from '../support/service-in-process.ts';
 
-t.test('the operator lists and sets a project’s limits, and retires a VM', async (t) => {
+test('the operator lists and sets a project’s limits, and retires a VM', async (t) => {
   const folder = dataFolder(t);
   const service = await startService(t, folder);
   const admin = (...words: string[]) => runInProcess(['admin', ...words, '--data', folder]);

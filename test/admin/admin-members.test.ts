@@ -3,7 +3,7 @@
  * services on a real nats-server list each other, their shares, and members that left.
  */
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import type { ListedMember } from '../../src/admin/member-routes.ts';
 import { memberRoutes } from '../../src/admin/member-routes.ts';
 import { memberActions } from '../../src/cli/member-actions.ts';
@@ -12,8 +12,8 @@ import { loadConfig } from '../../src/platform/settings/config.ts';
 import { createService } from '../../src/service/service.ts';
 import { SHARES } from '../../streams/platform/membership/roster.ts';
 import { soleMember } from '../../streams/platform/membership/sole-member.ts';
-import { componentPath, needs } from '../support/components.ts';
-import { startNatsServer } from '../support/nats-server.ts';
+import { needs } from '../support/components.ts';
+import { natsServerFor } from '../support/nats-server.ts';
 import { svc } from '../support/operator-commands.ts';
 import { dataFolder, until } from '../support/program.ts';
 
@@ -36,7 +36,7 @@ async function membersOf(folder: string): Promise<readonly ListedMember[]> {
   return JSON.parse(stdout).members;
 }
 
-t.test('DUR-26: an embedded service is the only member', async (t) => {
+test('DUR-26: an embedded service is the only member', async (t) => {
   const folder = dataFolder(t);
   await start(t, folder);
   t.match(await svc(['admin', 'members', '--data', folder]), {
@@ -48,15 +48,11 @@ t.test('DUR-26: an embedded service is the only member', async (t) => {
 });
 
 const newest = 'nats-server 2.15.1';
-t.test(
+test(
   'DUR-26: two members share everything, and one that left is listed as gone',
   needs(newest),
   async (t) => {
-    const server = await startNatsServer({
-      program: componentPath(newest),
-      folder: dataFolder(t),
-    });
-    t.teardown(() => server.kill());
+    const server = await natsServerFor(t);
     const folders = [dataFolder(t), dataFolder(t)] as const;
     const key = { SVC_MASTER_KEY_FILE: join(folders[0], 'master.key') };
     const first = await start(t, folders[0], { SVC_NATS_URL: server.url });
@@ -95,7 +91,7 @@ t.test(
   },
 );
 
-t.test('a member that may not act reports this above its last known state', async (t) => {
+test('a member that may not act reports this above its last known state', async (t) => {
   const refusal = () => 'This member may have been replaced';
   const routes = memberRoutes({ ...soleMember('node-1'), isAlone: false, refusal });
   const answer = await routes['/v1/members']?.(

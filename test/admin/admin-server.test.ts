@@ -5,10 +5,10 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { startAdmin } from '../support/operator-commands.ts';
 
-t.test('requests on the socket are bounded, and must be JSON objects', async (t) => {
+test('requests on the socket are bounded, and must be JSON objects', async (t) => {
   const { folder } = await startAdmin(t);
   const post = (body: string) =>
     new Promise<number | undefined>((resolve, reject) => {
@@ -28,7 +28,7 @@ t.test('requests on the socket are bounded, and must be JSON objects', async (t)
   }
 });
 
-t.test('another user is told who may connect', async (t) => {
+test('another user is told who may connect', async (t) => {
   const { folder } = await startAdmin(t);
   chmodSync(folder, 0);
   t.teardown(() => chmodSync(folder, 0o700));

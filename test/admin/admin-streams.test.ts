@@ -3,7 +3,7 @@
  * and how `/readyz` and the metrics report copies. On embedded streams and on one real nats-server;
  * test/long/platform/stream-cluster.test.ts uses three.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { Closers } from '../../src/platform/closers.ts';
 import { copiesHealth, watchCopies } from '../../src/platform/copies-check.ts';
 import { createHealth, operatorReport } from '../../src/platform/health.ts';
@@ -12,13 +12,13 @@ import { createMetrics } from '../../src/platform/metrics.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import type { StreamDescription } from '../../streams/platform/jetstream/stream-copies.ts';
-import { componentPath, needs } from '../support/components.ts';
-import { startNatsServer } from '../support/nats-server.ts';
+import { needs } from '../support/components.ts';
+import { natsServerFor } from '../support/nats-server.ts';
 import { svc } from '../support/operator-commands.ts';
 import { dataFolder } from '../support/program.ts';
 import { startService } from '../support/service-in-process.ts';
 
-t.test('embedded streams have one copy, in the data folder', async (t) => {
+test('embedded streams have one copy, in the data folder', async (t) => {
   const folder = dataFolder(t);
   const service = await startService(t, folder);
   const { code, stdout } = await svc(['admin', 'streams', '--data', folder]);
@@ -34,15 +34,11 @@ t.test('embedded streams have one copy, in the data folder', async (t) => {
 });
 
 const newest = 'nats-server 2.15.1';
-t.test(
+test(
   'streams of one nats-server, and a request for three copies that it cannot keep',
   needs(newest),
   async (t) => {
-    const server = await startNatsServer({
-      program: componentPath(newest),
-      folder: dataFolder(t),
-    });
-    t.teardown(() => server.kill());
+    const server = await natsServerFor(t);
     const folder = dataFolder(t);
     const more = { SVC_DEMO: 'on', SVC_NATS_URL: server.url };
     const service = await startService(t, folder, more);
@@ -62,7 +58,7 @@ t.test(
   },
 );
 
-t.test('the setting is 1, 3 or 5, and needs NATS', (t) => {
+test('the setting is 1, 3 or 5, and needs NATS', async (t) => {
   const url = { SVC_NATS_URL: 'nats://a' };
   const settingsOf = (text: string) =>
     loadConfig([], { ...url, SVC_STREAM_REPLICAS: text }).settings.streamReplicas;
@@ -71,7 +67,6 @@ t.test('the setting is 1, 3 or 5, and needs NATS', (t) => {
   t.throws(() => settingsOf('2'), /SVC_STREAM_REPLICAS must be one of 1, 3, 5/);
   const embedded = { SVC_STREAM_REPLICAS: '3' };
   t.throws(() => loadConfig([], embedded), /SVC_STREAM_REPLICAS needs SVC_NATS_URL/);
-  t.end();
 });
 
 function stream(name: string, wanted: number, set: number, away: readonly string[] = []) {
@@ -93,7 +88,7 @@ function stream(name: string, wanted: number, set: number, away: readonly string
   } satisfies StreamDescription;
 }
 
-t.test('DUR-23: missing and lagging copies are degraded, with a remedy', (t) => {
+test('DUR-23: missing and lagging copies are degraded, with a remedy', async (t) => {
   const good = [stream('EVENTS', 3, 3), stream('LOG', 1, 3)];
   t.match(copiesHealth(good, []), { state: 'ready' });
   const few = [stream('EVENTS', 3, 1), stream('LOG', 3, 1), stream('NEW', 3, 3)];
@@ -109,13 +104,12 @@ t.test('DUR-23: missing and lagging copies are degraded, with a remedy', (t) => 
     state: 'degraded',
     reason: 'EVENTS, LOG: copies are behind or away: nats-2 is behind, nats-3 is offline',
   });
-  t.end();
 });
 
 /** Lets every answer be handled. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-t.test('copies are polled every 10 s, and the last state outlives a lost answer', async (t) => {
+test('copies are polled every 10 s, and the last state outlives a lost answer', async (t) => {
   const clock = new VirtualClock(Date.parse('2026-03-01T12:00:00Z'));
   const metrics = createMetrics({ clock, version: 'test' });
   const health = createHealth({ clock, log: silentLog });

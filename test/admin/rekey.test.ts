@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { silentLog } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import type { RunningService } from '../../src/service/running-service.ts';
@@ -21,7 +21,7 @@ async function start(t: Test, folder: string): Promise<RunningService> {
   return service;
 }
 
-t.test('the key is replaced while the service runs, and the old one starts nothing', async (t) => {
+test('the key is replaced while the service runs, and the old one starts nothing', async (t) => {
   const folder = dataFolder(t);
   const keyFile = join(folder, 'master.key');
   const service = await start(t, folder);
@@ -61,7 +61,7 @@ t.test('the key is replaced while the service runs, and the old one starts nothi
   await (await start(t, folder)).stop();
 });
 
-t.test('an own key is taken from a file, and a bad one is refused', async (t) => {
+test('an own key is taken from a file, and a bad one is refused', async (t) => {
   const folder = dataFolder(t);
   await start(t, folder);
   const file = join(folder, 'next.key');

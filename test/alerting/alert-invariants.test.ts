@@ -3,7 +3,7 @@
  * recovers it. The walk takes every event of the alphabet from every state of the model; an
  * invariant is a predicate over all these steps.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { type AlertInstanceContext, conditionOf } from '../../machines/alerting/alert-instance.ts';
 import {
   brief,
@@ -19,7 +19,7 @@ import { type Edge, leavesOf, type Row } from '../platform/machines/walk.ts';
 
 const SNOOZE_END = 'xstate.after.snoozeEnd.alertInstance.firing.notification.snoozed';
 
-t.test('alertInstance: only a recovered event ends firing as recovered', async (t) => {
+test('alertInstance: only a recovered event ends firing as recovered', async (t) => {
   const { edges } = walked('alertInstance');
   const ends = edges.filter(({ from, to }) => isFiring(from) && to.value === 'idle');
   t.same([...typesOf(ends)], ['recovered']);
@@ -30,7 +30,7 @@ t.test('alertInstance: only a recovered event ends firing as recovered', async (
   t.same([...typesOf(recovering)], ['recovered']);
 });
 
-t.test('alertInstance: no path without a recovered event contains a recovery', async (t) => {
+test('alertInstance: no path without a recovered event contains a recovery', async (t) => {
   const { edges } = walked('alertInstance');
   const silent = edges.filter(({ path, event }) => {
     return ![...path, event].some(({ type }) => type === 'recovered');
@@ -40,44 +40,32 @@ t.test('alertInstance: no path without a recovered event contains a recovery', a
   t.same(brief(silent.filter(({ effects }) => notified(effects).includes('RECOVERED'))), []);
 });
 
-t.test(
-  'STATE-05: missing data, evaluator errors and time leave an alert instance’s condition unchanged',
-  async (t) => {
-    const types = [
-      'dataMissing',
-      'dataObserved',
-      'evaluatorFailed',
-      'evaluatorHealthy',
-      'repeatDue',
-    ];
-    const harmless = edgesOf('alertInstance', ...types, SNOOZE_END);
-    t.ok(harmless.some(({ taken }) => taken.length > 0));
-    t.same(
-      brief(harmless.filter(({ from, to }) => conditionOf(from.value) !== conditionOf(to.value))),
-      [],
-    );
-    t.same(
-      brief(harmless.filter(({ from, to }) => incidentOf(from)?.value !== incidentOf(to)?.value)),
-      [],
-      'no value is made up for them',
-    );
-  },
-);
+test('STATE-05: missing data, evaluator errors and time leave an alert instance’s condition unchanged', async (t) => {
+  const types = ['dataMissing', 'dataObserved', 'evaluatorFailed', 'evaluatorHealthy', 'repeatDue'];
+  const harmless = edgesOf('alertInstance', ...types, SNOOZE_END);
+  t.ok(harmless.some(({ taken }) => taken.length > 0));
+  t.same(
+    brief(harmless.filter(({ from, to }) => conditionOf(from.value) !== conditionOf(to.value))),
+    [],
+  );
+  t.same(
+    brief(harmless.filter(({ from, to }) => incidentOf(from)?.value !== incidentOf(to)?.value)),
+    [],
+    'no value is made up for them',
+  );
+});
 
-t.test(
-  'alertInstance: data events change only the data region and send no notification',
-  async (t) => {
-    const data = edgesOf('alertInstance', 'dataMissing', 'dataObserved', 'evaluatorFailed');
-    const others = ({ value }: Row) =>
-      leavesOf(value).filter((leaf) => !/[.]data[.]|^sustaining[.]/.test(leaf));
-    t.same(brief(data.filter(({ from, to }) => String(others(from)) !== String(others(to)))), []);
-    t.same(brief(data.filter(({ effects }) => notified(effects).length > 0)), []);
-    const missing = walked('alertInstance').rows.filter(({ value }) => isIn(value, 'data.missing'));
-    t.ok(missing.every((row) => incidentOf(row)?.dataMissingSinceMs !== null));
-  },
-);
+test('alertInstance: data events change only the data region and send no notification', async (t) => {
+  const data = edgesOf('alertInstance', 'dataMissing', 'dataObserved', 'evaluatorFailed');
+  const others = ({ value }: Row) =>
+    leavesOf(value).filter((leaf) => !/[.]data[.]|^sustaining[.]/.test(leaf));
+  t.same(brief(data.filter(({ from, to }) => String(others(from)) !== String(others(to)))), []);
+  t.same(brief(data.filter(({ effects }) => notified(effects).length > 0)), []);
+  const missing = walked('alertInstance').rows.filter(({ value }) => isIn(value, 'data.missing'));
+  t.ok(missing.every((row) => incidentOf(row)?.dataMissingSinceMs !== null));
+});
 
-t.test('alertInstance: past decisions are not repeated', async (t) => {
+test('alertInstance: past decisions are not repeated', async (t) => {
   const old = walked('alertInstance').edges.filter(({ from, event }) => {
     const { decidedThrough } = contextOf<AlertInstanceContext>(from);
     const fires = event.type === 'sustained' && Number(event.eventMs) <= decidedThrough;
@@ -87,7 +75,7 @@ t.test('alertInstance: past decisions are not repeated', async (t) => {
   t.same(brief(old.filter(({ taken }) => taken.length > 0)), []);
 });
 
-t.test('alertInstance: an incident opens only by sustained from sustaining', async (t) => {
+test('alertInstance: an incident opens only by sustained from sustaining', async (t) => {
   const opening = walked('alertInstance').edges.filter(({ from, to }) => {
     return incidentOf(from)?.ordinal !== incidentOf(to)?.ordinal;
   });
@@ -109,7 +97,7 @@ t.test('alertInstance: an incident opens only by sustained from sustaining', asy
   }
 });
 
-t.test('alertInstance: a gap neither promotes a run nor drops it', async (t) => {
+test('alertInstance: a gap neither promotes a run nor drops it', async (t) => {
   const { edges } = walked('alertInstance');
   const silent = edges.filter(({ from }) => isIn(from.value, 'sustaining.missing'));
   const restarted = silent.filter(({ to }) => isIn(to.value, 'sustaining.observed'));
@@ -128,7 +116,7 @@ t.test('alertInstance: a gap neither promotes a run nor drops it', async (t) => 
   }
 });
 
-t.test('alertInstance: its condition start is that of the run, null when idle', async (t) => {
+test('alertInstance: its condition start is that of the run, null when idle', async (t) => {
   const { rows, edges } = walked('alertInstance');
   const starts = rows.filter(isFiring).map((row) => [sinceOf(row), incidentOf(row)?.startedMs]);
   t.ok(starts.length > 0 && starts.every(([since, started]) => since === started));
@@ -141,7 +129,7 @@ t.test('alertInstance: its condition start is that of the run, null when idle', 
   t.ok(missing.length > 0 && missing.every((row) => sinceOf(row) !== null));
 });
 
-t.test('alertInstance: acknowledging records attention and changes nothing else', async (t) => {
+test('alertInstance: acknowledging records attention and changes nothing else', async (t) => {
   const acknowledging = taken(edgesOf('alertInstance', 'acknowledged'));
   t.ok(acknowledging.length > 0);
   t.same(brief(acknowledging.filter(({ effects }) => notified(effects).length > 0)), []);
@@ -152,59 +140,53 @@ t.test('alertInstance: acknowledging records attention and changes nothing else'
   );
 });
 
-t.test(
-  'alertInstance: a snoozed incident sends no notification until the snooze or the incident ends',
-  async (t) => {
-    const snoozed = walked('alertInstance').edges.filter(({ from }) => isIn(from.value, 'snoozed'));
-    const notifying = snoozed.filter(({ effects }) => notified(effects).length > 0);
-    t.same([...typesOf(notifying)].sort(), ['recovered', 'unsnoozed', SNOOZE_END]);
-    const requested = taken(edgesOf('alertInstance', 'snoozed'));
-    t.ok(requested.length > 100);
-    t.same(
-      brief(requested.filter(({ effects }) => notified(effects).length > 0)),
-      [],
-      'its beginning does not notify either',
+test('alertInstance: a snoozed incident sends no notification until the snooze or the incident ends', async (t) => {
+  const snoozed = walked('alertInstance').edges.filter(({ from }) => isIn(from.value, 'snoozed'));
+  const notifying = snoozed.filter(({ effects }) => notified(effects).length > 0);
+  t.same([...typesOf(notifying)].sort(), ['recovered', 'unsnoozed', SNOOZE_END]);
+  const requested = taken(edgesOf('alertInstance', 'snoozed'));
+  t.ok(requested.length > 100);
+  t.same(
+    brief(requested.filter(({ effects }) => notified(effects).length > 0)),
+    [],
+    'its beginning does not notify either',
+  );
+  const ended = snoozed.filter(({ event }) => [SNOOZE_END, 'unsnoozed'].includes(event.type));
+  for (const { event, from, to, effects } of ended) {
+    t.ok(isIn(to.value, 'notifying') && isFiring(to));
+    t.same(notified(effects), incidentOf(from)?.notify ? ['REPEATED'] : [], 'reported once');
+    if (event.type !== SNOOZE_END) continue;
+    t.equal(from.timers.get(SNOOZE_END), incidentOf(from)?.snoozedUntilMs, 'at its absolute end');
+  }
+});
+
+test('alertInstance: reminders count up, and run only while notifying and requested', async (t) => {
+  const { rows, edges } = walked('alertInstance');
+  for (const row of rows.filter(isFiring)) {
+    const { repeatIntervalMs, incident } = contextOf<AlertInstanceContext>(row);
+    const wanted = repeatIntervalMs > 0 && incident?.notify && isIn(row.value, 'notifying');
+    if (row.timers.has('repeatDue') !== Boolean(wanted)) t.fail(JSON.stringify(row.value));
+  }
+  t.ok(rows.filter((row) => !isFiring(row)).every(({ timers }) => timers.size === 0));
+  const reminding = edges.filter(({ effects }) => notified(effects).includes('REPEATED'));
+  t.ok(reminding.length > 0);
+  for (const { from, to, effects } of reminding) {
+    const occurrence = (incidentOf(from)?.repeats ?? 0) + 1;
+    t.equal(incidentOf(to)?.repeats, occurrence);
+    t.match(
+      effects.find(({ type }) => type === 'notify'),
+      { occurrence },
     );
-    const ended = snoozed.filter(({ event }) => [SNOOZE_END, 'unsnoozed'].includes(event.type));
-    for (const { event, from, to, effects } of ended) {
-      t.ok(isIn(to.value, 'notifying') && isFiring(to));
-      t.same(notified(effects), incidentOf(from)?.notify ? ['REPEATED'] : [], 'reported once');
-      if (event.type !== SNOOZE_END) continue;
-      t.equal(from.timers.get(SNOOZE_END), incidentOf(from)?.snoozedUntilMs, 'at its absolute end');
-    }
-  },
-);
+  }
+});
 
-t.test(
-  'alertInstance: reminders count up, and run only while notifying and requested',
-  async (t) => {
-    const { rows, edges } = walked('alertInstance');
-    for (const row of rows.filter(isFiring)) {
-      const { repeatIntervalMs, incident } = contextOf<AlertInstanceContext>(row);
-      const wanted = repeatIntervalMs > 0 && incident?.notify && isIn(row.value, 'notifying');
-      if (row.timers.has('repeatDue') !== Boolean(wanted)) t.fail(JSON.stringify(row.value));
-    }
-    t.ok(rows.filter((row) => !isFiring(row)).every(({ timers }) => timers.size === 0));
-    const reminding = edges.filter(({ effects }) => notified(effects).includes('REPEATED'));
-    t.ok(reminding.length > 0);
-    for (const { from, to, effects } of reminding) {
-      const occurrence = (incidentOf(from)?.repeats ?? 0) + 1;
-      t.equal(incidentOf(to)?.repeats, occurrence);
-      t.match(
-        effects.find(({ type }) => type === 'notify'),
-        { occurrence },
-      );
-    }
-  },
-);
-
-t.test('alertInstance: an incident recorded without notification never notifies', async (t) => {
+test('alertInstance: an incident recorded without notification never notifies', async (t) => {
   const untold = walked('alertInstance').edges.filter(({ to }) => incidentOf(to)?.notify === false);
   t.ok(untold.length > 100);
   t.same(brief(untold.filter(({ effects }) => notified(effects).length > 0)), []);
 });
 
-t.test('alertInstance: every change of an incident is recorded', async (t) => {
+test('alertInstance: every change of an incident is recorded', async (t) => {
   const { edges } = walked('alertInstance');
   const changed = edges.filter(({ from, to }) => {
     return JSON.stringify(incidentOf(from)) !== JSON.stringify(incidentOf(to));
@@ -214,23 +196,20 @@ t.test('alertInstance: every change of an incident is recorded', async (t) => {
   t.same(brief(changed.filter((edge) => !recorded(edge))), []);
 });
 
-t.test(
-  'alertInstance: retiring works immediately from every live state without a recovery',
-  async (t) => {
-    const retiring = edgesOf('alertInstance', 'retired').filter(({ from }) => !from.final);
-    t.ok(retiring.every(({ to }) => to.value === 'retired' && to.final));
-    t.same(brief(retiring.filter(({ effects }) => notified(effects).length > 0)), []);
-    const open = retiring.filter(({ from }) => isFiring(from));
-    t.ok(open.length > 0);
-    for (const { event, to } of open) {
-      t.match(incidentOf(to), {
-        retiredMs: event.at,
-        retireReason: event.reason,
-        recoveredMs: null,
-      });
-    }
-  },
-);
+test('alertInstance: retiring works immediately from every live state without a recovery', async (t) => {
+  const retiring = edgesOf('alertInstance', 'retired').filter(({ from }) => !from.final);
+  t.ok(retiring.every(({ to }) => to.value === 'retired' && to.final));
+  t.same(brief(retiring.filter(({ effects }) => notified(effects).length > 0)), []);
+  const open = retiring.filter(({ from }) => isFiring(from));
+  t.ok(open.length > 0);
+  for (const { event, to } of open) {
+    t.match(incidentOf(to), {
+      retiredMs: event.at,
+      retireReason: event.reason,
+      recoveredMs: null,
+    });
+  }
+});
 
 function incidentOf(row: Row): AlertInstanceContext['incident'] {
   return contextOf<AlertInstanceContext>(row).incident;

@@ -2,7 +2,7 @@
  * Transitions of rules (STATE-01, STATE-02, EVAL-16), each with a test of its own: how a rule is
  * applied, and what a pause, an edit or a deletion does to firing instances.
  */
-import t from 'tap';
+import { test } from 'tap';
 import {
   by,
   freshRequest,
@@ -13,22 +13,19 @@ import {
 } from '../support/alerting-on-host.ts';
 import { submit } from '../support/submit.ts';
 
-t.test(
-  'STATE-01: a saved alert rule is pending and watches no VM until its revision is applied',
-  async (t) => {
-    const world = await openAlertingWorld(t);
-    await world.saveRule({ sustainedSeconds: 0 });
-    const { evaluator } = await world.startEvaluator();
-    await world.cpu(95);
-    await world.settle();
-    t.match(world.rule(), { value: 'pendingApplication', context: { appliedVersion: 0 } });
-    t.same([evaluator.instances(PROJECT), world.incidents()], [[], []], 'it watches no VM');
-    world.startRules();
-    await world.until('it is active', () => world.rule().value === 'active');
-    t.match(world.rule().context, { version: 1, appliedVersion: 1, syncError: null });
-    await world.until('the stored samples are caught up', () => world.incidents().length === 1);
-  },
-);
+test('STATE-01: a saved alert rule is pending and watches no VM until its revision is applied', async (t) => {
+  const world = await openAlertingWorld(t);
+  await world.saveRule({ sustainedSeconds: 0 });
+  const { evaluator } = await world.startEvaluator();
+  await world.cpu(95);
+  await world.settle();
+  t.match(world.rule(), { value: 'pendingApplication', context: { appliedVersion: 0 } });
+  t.same([evaluator.instances(PROJECT), world.incidents()], [[], []], 'it watches no VM');
+  world.startRules();
+  await world.until('it is active', () => world.rule().value === 'active');
+  t.match(world.rule().context, { version: 1, appliedVersion: 1, syncError: null });
+  await world.until('the stored samples are caught up', () => world.incidents().length === 1);
+});
 
 /** A rule that fires on one VM and has notified a destination of it. */
 async function firing(t: Parameters<typeof openAlertingWorld>[0]) {
@@ -54,53 +51,47 @@ const changes: readonly (readonly [string, string, (world: Firing) => Promise<un
 ];
 
 for (const [name, reason, change] of changes) {
-  t.test(
-    `STATE-02: ${name} of a rule retires its firing instance without a recovery`,
-    async (t) => {
-      const world = await firing(t);
-      await change(world);
-      await world.until('it is retired', () => world.incidents()[0]?.state === 'RETIRED');
-      t.match(world.incidents(), [{ retireReason: reason, recoveredMs: null }]);
-      await world.pass(30_000);
-      await world.cpu(10);
-      await world.settle();
-      t.match(
-        world.incidents(),
-        [{ state: 'RETIRED', recoveredMs: null }],
-        'whether or not its data is good',
-      );
-      t.same(
-        world.deliveries().map(({ event }) => event),
-        ['FIRING'],
-        'no end is notified',
-      );
-    },
-  );
+  test(`STATE-02: ${name} of a rule retires its firing instance without a recovery`, async (t) => {
+    const world = await firing(t);
+    await change(world);
+    await world.until('it is retired', () => world.incidents()[0]?.state === 'RETIRED');
+    t.match(world.incidents(), [{ retireReason: reason, recoveredMs: null }]);
+    await world.pass(30_000);
+    await world.cpu(10);
+    await world.settle();
+    t.match(
+      world.incidents(),
+      [{ state: 'RETIRED', recoveredMs: null }],
+      'whether or not its data is good',
+    );
+    t.same(
+      world.deliveries().map(({ event }) => event),
+      ['FIRING'],
+      'no end is notified',
+    );
+  });
 }
 
-t.test(
-  'a change of display name, destinations, severity or repeat interval keeps firing instances',
-  async (t) => {
-    const world = await firing(t);
-    const changes = [
-      { displayName: 'Another name' },
-      { destinationNames: [] },
-      { severity: 'CRITICAL' },
-      { repeatIntervalSeconds: 600 },
-    ];
-    for (const [i, change] of changes.entries()) {
-      await world.save(change);
-      await world.until('it is applied', () => world.rule().value === 'active');
-      t.match(world.rule().context, { appliedVersion: i + 2, evaluationRevision: 1 });
-    }
-    await world.pass(30_000);
-    await world.cpu(96);
-    await world.settle();
-    t.match(world.incidents(), [{ state: 'FIRING', retireReason: null }]);
-  },
-);
+test('a change of display name, destinations, severity or repeat interval keeps firing instances', async (t) => {
+  const world = await firing(t);
+  const changes = [
+    { displayName: 'Another name' },
+    { destinationNames: [] },
+    { severity: 'CRITICAL' },
+    { repeatIntervalSeconds: 600 },
+  ];
+  for (const [i, change] of changes.entries()) {
+    await world.save(change);
+    await world.until('it is applied', () => world.rule().value === 'active');
+    t.match(world.rule().context, { appliedVersion: i + 2, evaluationRevision: 1 });
+  }
+  await world.pass(30_000);
+  await world.cpu(96);
+  await world.settle();
+  t.match(world.incidents(), [{ state: 'FIRING', retireReason: null }]);
+});
 
-t.test('a changed repeat interval applies to the reminders of firing instances', async (t) => {
+test('a changed repeat interval applies to the reminders of firing instances', async (t) => {
   const world = await firing(t);
   world.startTimers();
   const events = () => world.deliveries().map(({ event }) => event);
@@ -126,7 +117,7 @@ t.test('a changed repeat interval applies to the reminders of firing instances',
   t.match(world.incidents(), [{ state: 'FIRING' }]);
 });
 
-t.test('exactly one of several concurrent edits of a version wins', async (t) => {
+test('exactly one of several concurrent edits of a version wins', async (t) => {
   const world = await firing(t);
   const edit = (threshold: number) =>
     world.alerting.saveRule({
@@ -147,7 +138,7 @@ t.test('exactly one of several concurrent edits of a version wins', async (t) =>
   }
 });
 
-t.test('a rule that this program cannot evaluate is FAILED and watches no VM', async (t) => {
+test('a rule that this program cannot evaluate is FAILED and watches no VM', async (t) => {
   const world = await firing(t);
   // A later version may have accepted it before a downgrade to this program.
   const spec = ruleSpec({ metricId: 'of_a_later_version' });

@@ -2,7 +2,7 @@
  * Limits of a project (LIMIT-13 to LIMIT-15): rules, destinations and evaluated instances.
  * Concurrent requests cannot exceed a limit, and growth beyond one is reported.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { createAlerting } from '../../actors/alerting/alerting.ts';
 import { watchInstanceLimit } from '../../actors/alerting/instance-limit.ts';
 import type { NoticeBody } from '../../actors/alerting/notices.ts';
@@ -35,7 +35,7 @@ async function outcomes(promises: Promise<unknown>[]): Promise<Record<string, nu
   return counts;
 }
 
-t.test('LIMIT-13: concurrent saves cannot exceed 20 alert rules per project', async (t) => {
+test('LIMIT-13: concurrent saves cannot exceed 20 alert rules per project', async (t) => {
   const world = await openAlertingWorld(t);
   const save = (n: number) => world.saveRule({}, { id: uuid(n) });
   const all = (from: number, count: number) =>
@@ -55,7 +55,7 @@ t.test('LIMIT-13: concurrent saves cannot exceed 20 alert rules per project', as
   t.same(await outcomes([world.saveRule({}, { project: 'other' })]), { done: 1 });
 });
 
-t.test('LIMIT-14: concurrent creations cannot exceed 5 destinations per project', async (t) => {
+test('LIMIT-14: concurrent creations cannot exceed 5 destinations per project', async (t) => {
   const world = await openAlertingWorld(t);
   const all = (count: number) =>
     outcomes(Array.from({ length: count }, () => world.addDestination()));
@@ -64,7 +64,7 @@ t.test('LIMIT-14: concurrent creations cannot exceed 5 destinations per project'
   t.same(await all(3), { done: 1, LIMIT_EXCEEDED: 2 });
 });
 
-t.test('limits are whole numbers within the range of a project', async (t) => {
+test('limits are whole numbers within the range of a project', async (t) => {
   const world = await openAlertingWorld(t);
   for (const rules of [-1, 1.5, Number.NaN, 1_001]) {
     await t.rejects(limit(world, { rules }), {
@@ -100,41 +100,38 @@ async function knowing(t: Parameters<typeof openAlertingWorld>[0]) {
   return { ...world, labelSets, save };
 }
 
-t.test(
-  'LIMIT-15: concurrent saves cannot exceed 10,000 evaluated instances per project',
-  async (t) => {
-    const world = await knowing(t);
-    for (let start = 0; start < 4_000; start += 1_000) {
-      const batch = vms(4_000).slice(start, start + 1_000);
-      await world.cpu(10, batch);
-    }
-    const saves = Array.from({ length: 12 }, (_, i) => world.save(uuid(i), {}));
-    t.same(await outcomes(saves), { done: 2, LIMIT_EXCEEDED: 10 }, '4,000 each');
-    await t.rejects(world.save(uuid(50), {}), {
-      name: 'Refusal',
-      reason: 'LIMIT_EXCEEDED',
-      metadata: { of: 'instances', limit: '10000', current: '8000', wanted: '12000' },
-    });
-    const some = (count: number) => ({
-      allVms: false,
-      metricId: 'filesystem_used_pct',
-      vmNames: vms(count).map((vm) => `projects/${PROJECT}/vms/${vm}`),
-    });
-    for (const vm of vms(1_000)) world.labelSets.set(`${vm} filesystem_used_pct`, 3);
-    await t.rejects(world.save(uuid(51), some(1_000)), {
-      name: 'Refusal',
-      metadata: { current: '8000', wanted: '11000' },
-    });
-    await world.save(uuid(51), some(600));
-    await t.rejects(world.save(uuid(51), some(700), '1'), {
-      name: 'Refusal',
-      metadata: { wanted: '10100' },
-    });
-    await world.save(uuid(51), { ...some(600), threshold: 1 }, '1');
-  },
-);
+test('LIMIT-15: concurrent saves cannot exceed 10,000 evaluated instances per project', async (t) => {
+  const world = await knowing(t);
+  for (let start = 0; start < 4_000; start += 1_000) {
+    const batch = vms(4_000).slice(start, start + 1_000);
+    await world.cpu(10, batch);
+  }
+  const saves = Array.from({ length: 12 }, (_, i) => world.save(uuid(i), {}));
+  t.same(await outcomes(saves), { done: 2, LIMIT_EXCEEDED: 10 }, '4,000 each');
+  await t.rejects(world.save(uuid(50), {}), {
+    name: 'Refusal',
+    reason: 'LIMIT_EXCEEDED',
+    metadata: { of: 'instances', limit: '10000', current: '8000', wanted: '12000' },
+  });
+  const some = (count: number) => ({
+    allVms: false,
+    metricId: 'filesystem_used_pct',
+    vmNames: vms(count).map((vm) => `projects/${PROJECT}/vms/${vm}`),
+  });
+  for (const vm of vms(1_000)) world.labelSets.set(`${vm} filesystem_used_pct`, 3);
+  await t.rejects(world.save(uuid(51), some(1_000)), {
+    name: 'Refusal',
+    metadata: { current: '8000', wanted: '11000' },
+  });
+  await world.save(uuid(51), some(600));
+  await t.rejects(world.save(uuid(51), some(700), '1'), {
+    name: 'Refusal',
+    metadata: { wanted: '10100' },
+  });
+  await world.save(uuid(51), { ...some(600), threshold: 1 }, '1');
+});
 
-t.test('a paused rule does not count; a rule beyond the limit may still be edited', async (t) => {
+test('a paused rule does not count; a rule beyond the limit may still be edited', async (t) => {
   const world = await knowing(t);
   await limit(world, { instances: 3 });
   await world.cpu(10, vms(3));
@@ -150,7 +147,7 @@ t.test('a paused rule does not count; a rule beyond the limit may still be edite
   await t.rejects(world.save(uuid(3), {}), { name: 'Refusal', reason: 'LIMIT_EXCEEDED' });
 });
 
-t.test('label sets of a VM are those reported in its rows', async (t) => {
+test('label sets of a VM are those reported in its rows', async (t) => {
   const limits = new IngestLimits({ overVmLimit: () => undefined });
   const used = (mount: string) => `svc_vm_filesystem_used_bytes{mountpoint="${mount}"}`;
   const report = (...series: string[]) => {
@@ -183,43 +180,40 @@ async function watching(t: Parameters<typeof openAlertingWorld>[0]) {
   return { ...world, evaluator, notices };
 }
 
-t.test(
-  'LIMIT-15: growth under allVms keeps existing instances and is reported until it fits',
-  async (t) => {
-    const world = await watching(t);
-    await limit(world, { instances: 2 });
-    await world.cpu(95, vms(2));
-    await world.saveRule({ sustainedSeconds: 0 });
-    await world.until('it is applied', () => world.rule().value === 'active');
-    await world.until('they fire', () => world.incidents().length === 2);
-    await world.pass(30_000);
-    await world.cpu(95, ['vm-9', ...vms(2)]);
-    await world.pass(10_000, 5_000);
-    t.match(world.rule(), { value: 'active', context: { syncError: 'INSTANCE_LIMIT' } });
-    t.match(world.notices(), [
-      { kind: 'INSTANCE_LIMIT', subject: { collection: 'alertRules', id: RULE }, endedMs: null },
-    ]);
-    t.same([...world.evaluator.quota(PROJECT).unevaluated], [[RULE, 1]]);
-    t.same(
-      world.evaluator.instances(PROJECT).map(({ vm }) => vm),
-      vms(2),
-    );
-    t.equal(world.incidents().length, 2, 'no instance is retired');
-    const sequence = world.host.appliedSequence();
-    await world.pass(60_000, 5_000);
-    t.equal(world.host.appliedSequence(), sequence, 'it is reported once');
+test('LIMIT-15: growth under allVms keeps existing instances and is reported until it fits', async (t) => {
+  const world = await watching(t);
+  await limit(world, { instances: 2 });
+  await world.cpu(95, vms(2));
+  await world.saveRule({ sustainedSeconds: 0 });
+  await world.until('it is applied', () => world.rule().value === 'active');
+  await world.until('they fire', () => world.incidents().length === 2);
+  await world.pass(30_000);
+  await world.cpu(95, ['vm-9', ...vms(2)]);
+  await world.pass(10_000, 5_000);
+  t.match(world.rule(), { value: 'active', context: { syncError: 'INSTANCE_LIMIT' } });
+  t.match(world.notices(), [
+    { kind: 'INSTANCE_LIMIT', subject: { collection: 'alertRules', id: RULE }, endedMs: null },
+  ]);
+  t.same([...world.evaluator.quota(PROJECT).unevaluated], [[RULE, 1]]);
+  t.same(
+    world.evaluator.instances(PROJECT).map(({ vm }) => vm),
+    vms(2),
+  );
+  t.equal(world.incidents().length, 2, 'no instance is retired');
+  const sequence = world.host.appliedSequence();
+  await world.pass(60_000, 5_000);
+  t.equal(world.host.appliedSequence(), sequence, 'it is reported once');
 
-    await limit(world, { instances: 3 });
-    await world.pass(30_000);
-    await world.cpu(95, ['vm-9', ...vms(2)]);
-    await world.pass(10_000, 5_000);
-    t.match(world.rule(), { value: 'active', context: { syncError: null } });
-    t.match(world.notices(), [{ kind: 'INSTANCE_LIMIT', endedMs: Number }]);
-    t.equal(world.incidents().length, 3);
-  },
-);
+  await limit(world, { instances: 3 });
+  await world.pass(30_000);
+  await world.cpu(95, ['vm-9', ...vms(2)]);
+  await world.pass(10_000, 5_000);
+  t.match(world.rule(), { value: 'active', context: { syncError: null } });
+  t.match(world.notices(), [{ kind: 'INSTANCE_LIMIT', endedMs: Number }]);
+  t.equal(world.incidents().length, 3);
+});
 
-t.test('a notice about the limit ends with its rule', async (t) => {
+test('a notice about the limit ends with its rule', async (t) => {
   const world = await watching(t);
   await limit(world, { instances: 1 });
   await world.saveRule();

@@ -2,7 +2,7 @@
  * One firing is one commit with all its recipients. A rule's audience is bounded so that the commit
  * fits. An edge that still does not fit is reported and does not block other decisions.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { recheck } from '../../actors/delivery/audience.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import {
@@ -66,7 +66,7 @@ function sizes(world: World) {
   return () => found.reduce((a, b) => (a.events > b.events ? a : b), { events: 0, bytes: 0 });
 }
 
-t.test('no edit makes a rule notify more than 100 recipients', async (t) => {
+test('no edit makes a rule notify more than 100 recipients', async (t) => {
   const world = await withMails(t);
   const [first = '', second = ''] = world.mails;
   const hook = await world.addDestination();
@@ -105,7 +105,7 @@ t.test('no edit makes a rule notify more than 100 recipients', async (t) => {
   );
 });
 
-t.test('a firing that notifies a hundred recipients at maximum size fits one commit', async (t) => {
+test('a firing that notifies a hundred recipients at maximum size fits one commit', async (t) => {
   const world = await withMails(t);
   await world.putInForce({ destinationNames: world.mails, repeatIntervalSeconds: 3_600 });
   for (const id of [...ids('a', 50), ...ids('b', 50)]) {
@@ -119,77 +119,71 @@ t.test('a firing that notifies a hundred recipients at maximum size fits one com
   t.ok(events > 300 && events <= COMMIT_EVENTS_MAX && bytes < COMMIT_BYTES_MAX);
 });
 
-t.test(
-  'HOOK-28: a firing in groups of a hundred mails fits one commit, and so does its recovery',
-  async (t) => {
-    const world = await withMails(t);
-    for (const mail of world.mails) {
-      await world.toDestination(mail, { type: 'groupWaitChanged', groupWaitMs: 30_000, by: 'me' });
-    }
-    await world.putInForce({ destinationNames: world.mails, repeatIntervalSeconds: 3_600 });
-    const largest = sizes(world);
-    await world.fire(['vm-1']);
-    t.equal(world.deliveries().length, 100, 'one group per recipient');
-    await world.fire(['vm-2']);
-    t.equal(world.deliveries().length, 100);
-    t.ok(world.deliveries().every(({ value, members }) => value === 'gathering' && members === 2));
-    world.startTimers();
-    world.startDeliverer();
-    await world.pass(60_000, 1_000);
-    t.ok(world.deliveries().every(({ value }) => value === 'sent'));
-    await world.recover(['vm-1']);
-    t.equal(world.deliveries().length, 200);
-    const { events, bytes } = largest();
-    t.comment(`a firing in groups: ${events} events, ${bytes} bytes`);
-    t.ok(events > 300 && events <= COMMIT_EVENTS_MAX && bytes < COMMIT_BYTES_MAX, `${bytes}`);
-  },
-);
+test('HOOK-28: a firing in groups of a hundred mails fits one commit, and so does its recovery', async (t) => {
+  const world = await withMails(t);
+  for (const mail of world.mails) {
+    await world.toDestination(mail, { type: 'groupWaitChanged', groupWaitMs: 30_000, by: 'me' });
+  }
+  await world.putInForce({ destinationNames: world.mails, repeatIntervalSeconds: 3_600 });
+  const largest = sizes(world);
+  await world.fire(['vm-1']);
+  t.equal(world.deliveries().length, 100, 'one group per recipient');
+  await world.fire(['vm-2']);
+  t.equal(world.deliveries().length, 100);
+  t.ok(world.deliveries().every(({ value, members }) => value === 'gathering' && members === 2));
+  world.startTimers();
+  world.startDeliverer();
+  await world.pass(60_000, 1_000);
+  t.ok(world.deliveries().every(({ value }) => value === 'sent'));
+  await world.recover(['vm-1']);
+  t.equal(world.deliveries().length, 200);
+  const { events, bytes } = largest();
+  t.comment(`a firing in groups: ${events} events, ${bytes} bytes`);
+  t.ok(events > 300 && events <= COMMIT_EVENTS_MAX && bytes < COMMIT_BYTES_MAX, `${bytes}`);
+});
 
-t.test(
-  'a recovery that ends queued deliveries and notifies every recipient fits one commit',
-  async (t) => {
-    const world = await withMails(t);
-    const hook = await world.addDestination();
-    const [first = '', second = ''] = world.mails;
-    await world.putInForce({ destinationNames: [first, hook], repeatIntervalSeconds: 3_600 });
-    await world.fire(['vm-1']);
-    const attempts = async (id: string, end: Readonly<Record<string, unknown>>) => {
-      await world.send('delivery', id, { type: 'attemptDue' });
-      await world.send('delivery', id, { type: 'cleared', attemptId: 'att_1', bodyDigest: 'd' });
-      await world.send('delivery', id, { attemptId: 'att_1', ...end, type: String(end.type) });
-    };
-    const deliveriesOf = (event: string) => world.deliveries().filter((one) => one.event === event);
-    const accepted = { type: 'accepted', httpStatus: 200 };
-    const failed = { type: 'attemptFailed', httpStatus: null, error: 'x'.repeat(300), delayMs: 1 };
-    for (const { id, recipient } of deliveriesOf('FIRING')) {
-      await attempts(id, recipient === null ? failed : accepted);
-    }
-    await world.saveRule({ destinationNames: [second], repeatIntervalSeconds: 3_600 });
-    await world.putInForce({ destinationNames: [second], repeatIntervalSeconds: 3_600 });
+test('a recovery that ends queued deliveries and notifies every recipient fits one commit', async (t) => {
+  const world = await withMails(t);
+  const hook = await world.addDestination();
+  const [first = '', second = ''] = world.mails;
+  await world.putInForce({ destinationNames: [first, hook], repeatIntervalSeconds: 3_600 });
+  await world.fire(['vm-1']);
+  const attempts = async (id: string, end: Readonly<Record<string, unknown>>) => {
+    await world.send('delivery', id, { type: 'attemptDue' });
+    await world.send('delivery', id, { type: 'cleared', attemptId: 'att_1', bodyDigest: 'd' });
+    await world.send('delivery', id, { attemptId: 'att_1', ...end, type: String(end.type) });
+  };
+  const deliveriesOf = (event: string) => world.deliveries().filter((one) => one.event === event);
+  const accepted = { type: 'accepted', httpStatus: 200 };
+  const failed = { type: 'attemptFailed', httpStatus: null, error: 'x'.repeat(300), delayMs: 1 };
+  for (const { id, recipient } of deliveriesOf('FIRING')) {
+    await attempts(id, recipient === null ? failed : accepted);
+  }
+  await world.saveRule({ destinationNames: [second], repeatIntervalSeconds: 3_600 });
+  await world.putInForce({ destinationNames: [second], repeatIntervalSeconds: 3_600 });
+  await world.sendAlert('vm-1', { type: 'repeatDue' });
+  for (const { id } of deliveriesOf('REPEATED')) await attempts(id, accepted);
+  for (let repeats = 0; repeats < 5; repeats++)
     await world.sendAlert('vm-1', { type: 'repeatDue' });
-    for (const { id } of deliveriesOf('REPEATED')) await attempts(id, accepted);
-    for (let repeats = 0; repeats < 5; repeats++)
-      await world.sendAlert('vm-1', { type: 'repeatDue' });
-    t.equal(deliveriesOf('REPEATED').length, 300);
-    for (const id of [...ids('a', 50), ...ids('b', 50)]) {
-      await world.send('recipient', id, { type: 'unsubscribed' });
-    }
-    const largest = sizes(world);
-    await world.recover(['vm-1']);
-    const { events, bytes } = largest();
-    t.comment(`a recovery: ${events} events, ${bytes} bytes`);
-    t.ok(events > 300 && events <= COMMIT_EVENTS_MAX && bytes < COMMIT_BYTES_MAX);
-    t.equal(
-      deliveriesOf('RECOVERED').length,
-      100,
-      'recipients notified before the rule was changed are among them',
-    );
-    const [hooked] = deliveriesOf('FIRING').filter(({ recipient }) => recipient === null);
-    t.match(hooked, { value: 'suppressed', reason: 'SUPERSEDED' });
-  },
-);
+  t.equal(deliveriesOf('REPEATED').length, 300);
+  for (const id of [...ids('a', 50), ...ids('b', 50)]) {
+    await world.send('recipient', id, { type: 'unsubscribed' });
+  }
+  const largest = sizes(world);
+  await world.recover(['vm-1']);
+  const { events, bytes } = largest();
+  t.comment(`a recovery: ${events} events, ${bytes} bytes`);
+  t.ok(events > 300 && events <= COMMIT_EVENTS_MAX && bytes < COMMIT_BYTES_MAX);
+  t.equal(
+    deliveriesOf('RECOVERED').length,
+    100,
+    'recipients notified before the rule was changed are among them',
+  );
+  const [hooked] = deliveriesOf('FIRING').filter(({ recipient }) => recipient === null);
+  t.match(hooked, { value: 'suppressed', reason: 'SUPERSEDED' });
+});
 
-t.test('deliveries that do not fit into a recovery’s commit end at their recheck', async (t) => {
+test('deliveries that do not fit into a recovery’s commit end at their recheck', async (t) => {
   const world = await withMails(t);
   await world.putInForce({ destinationNames: world.mails });
   await world.fire(['vm-1']);
@@ -200,7 +194,7 @@ t.test('deliveries that do not fit into a recovery’s commit end at their reche
   t.same([...new Set(reasons)], ['SUPERSEDED']);
 });
 
-t.test('an edge that fits no commit counts as a fault, and others continue', async (t) => {
+test('an edge that fits no commit counts as a fault, and others continue', async (t) => {
   const world = await withMails(t);
   const faults: string[] = [];
   world.startRules();

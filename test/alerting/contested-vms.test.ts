@@ -1,12 +1,12 @@
 /**
  * Notices of VMs that two collectors report as running, with a host in memory and a virtual clock.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { announceContested } from '../../actors/alerting/contested-vms.ts';
 import type { ContestedVm } from '../../actors/vms/vm-sources.ts';
 import { cpuRow, openAlertingWorld, PROJECT } from '../support/alerting-on-host.ts';
 
-t.test('SRC-19: a VM that runs in two places has a notice while it does', async (t) => {
+test('SRC-19: a VM that runs in two places has a notice while it does', async (t) => {
   const world = await openAlertingWorld(t);
   const { host, clock } = world;
   await world.ingest.write({

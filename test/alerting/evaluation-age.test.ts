@@ -4,7 +4,7 @@
  * differ from the sorted observations only by firings marked corrected.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { inspect } from '../../streams/alerting/evaluation/inspect.ts';
 import { createState } from '../../streams/alerting/evaluation/pipeline.ts';
 import type { LastObservation } from '../../streams/alerting/evaluation/state.ts';
@@ -137,7 +137,7 @@ function run(it: World) {
   return { state, edges };
 }
 
-t.test('EVAL-04: rows in order give the oracle’s notifications at any tick times', (t) => {
+test('EVAL-04: rows in order give the oracle’s notifications at any tick times', async (t) => {
   let compared = 0;
   const property = fc.property(world([0]), (it) => {
     const wanted = spansOf(it).map(({ startedMs, firedMs, endMs }) => [startedMs, firedMs, endMs]);
@@ -151,10 +151,9 @@ t.test('EVAL-04: rows in order give the oracle’s notifications at any tick tim
   });
   fc.assert(property, OPTIONS);
   t.ok(compared > occurrences(1_000), `${compared} firings`);
-  t.end();
 });
 
-t.test('EVAL-05: notifications and timeline differ only by firings marked corrected', (t) => {
+test('EVAL-05: notifications and timeline differ only by firings marked corrected', async (t) => {
   const seen = { reported: 0, corrected: 0 };
   const property = fc.property(world(), (it) => {
     const { state, edges } = run(it);
@@ -177,10 +176,9 @@ t.test('EVAL-05: notifications and timeline differ only by firings marked correc
     seen.reported > occurrences(1_000) && seen.corrected > occurrences(50),
     JSON.stringify(seen),
   );
-  t.end();
 });
 
-t.test('EVAL-07: only a fresh row recovers unavailable telemetry, and edge times increase', (t) => {
+test('EVAL-07: only a fresh row recovers unavailable telemetry, and edge times increase', async (t) => {
   let recovered = 0;
   const property = fc.property(world(), (it) => {
     const state = createState({ rules: [it.rule], firing: [] });
@@ -207,72 +205,63 @@ t.test('EVAL-07: only a fresh row recovers unavailable telemetry, and edge times
   });
   fc.assert(property, OPTIONS);
   t.ok(recovered > occurrences(1_000), `${recovered} recoveries`);
-  t.end();
 });
 
-t.test(
-  'EVAL-18: an evaluator rebuilt from the log’s start decides like one that never stopped',
-  (t) => {
-    const property = fc.property(world(), (it) => {
-      const log = logOf(it);
-      const seed = { rules: [it.rule], firing: [] };
-      const never = new Decisions();
-      const state = createState(seed);
-      decideAll(state, log, never);
-      const every = Math.max(1, Math.floor(log.length / 12));
-      return log.every((_, stop) => {
-        if (stop % every !== 0) return true;
-        const decisions = new Decisions();
-        decideAll(createState(seed), log.slice(0, stop), decisions);
-        const rebuilt = createState({ ...seed, firing: decisions.incidents() });
-        decideAll(rebuilt, log, decisions);
-        const soft = (of: typeof state) => JSON.stringify(inspect(of, PROJECT));
-        return soft(rebuilt) === soft(state) && agree(decisions.made, never.made);
-      });
+test('EVAL-18: an evaluator rebuilt from the log’s start decides like one that never stopped', async () => {
+  const property = fc.property(world(), (it) => {
+    const log = logOf(it);
+    const seed = { rules: [it.rule], firing: [] };
+    const never = new Decisions();
+    const state = createState(seed);
+    decideAll(state, log, never);
+    const every = Math.max(1, Math.floor(log.length / 12));
+    return log.every((_, stop) => {
+      if (stop % every !== 0) return true;
+      const decisions = new Decisions();
+      decideAll(createState(seed), log.slice(0, stop), decisions);
+      const rebuilt = createState({ ...seed, firing: decisions.incidents() });
+      decideAll(rebuilt, log, decisions);
+      const soft = (of: typeof state) => JSON.stringify(inspect(of, PROJECT));
+      return soft(rebuilt) === soft(state) && agree(decisions.made, never.made);
     });
-    fc.assert(property, { ...OPTIONS, numRuns: tries(150) });
-    t.end();
-  },
-);
+  });
+  fc.assert(property, { ...OPTIONS, numRuns: tries(150) });
+});
 
-t.test(
-  'EVAL-18: an evaluator rebuilt from a floor, rows and last observations continues unchanged',
-  (t) => {
-    let compared = 0;
-    const property = fc.property(world([0, 0, 2]), fc.nat(400), fc.nat(400), (it, a, b) => {
-      const log = logOf(it);
-      const [floor = 0, stop = 0] = [a % log.length, b % log.length].sort((x, y) => x - y);
-      if (log[floor]?.kind !== 'tick') return true;
-      const never = new Decisions();
-      const state = createState({ rules: [it.rule], firing: [] });
-      decideAll(state, log.slice(0, stop), never);
-      const rows = new Decisions(never);
-      const made = never.made.length;
-      decideAll(state, log.slice(stop), never);
-      const floorEntry = log[floor];
-      const floorMs = floorEntry?.kind === 'tick' ? floorEntry.atMs : 0;
-      const before = known(it)
-        .filter(({ observedMs }) => observedMs < floorMs)
-        .at(-1);
-      const hasGrace = before && known(it).some((one) => one.isStopped && one.observedMs < floorMs);
-      if (hasGrace) return true;
-      const observed: LastObservation[] = before
-        ? [{ project: PROJECT, vm: 'vm-1', observedMs: before.observedMs, power: 'RUNNING' }]
-        : [];
-      const rebuilt = createState({ rules: [it.rule], firing: rows.incidents(), observed });
-      const decisions = new Decisions(rows);
-      // Ticks before the floor were received, so the log's first tick does not end a gap in
-      // listening.
-      rebuilt.lastTickMs = floorMs - 15_000;
-      rebuilt.listeningSinceMs = START_MS;
-      decideAll(rebuilt, log.slice(floor, stop), decisions);
-      if (decisions.made.length > 0) return false;
-      decideAll(rebuilt, log.slice(stop), decisions);
-      compared++;
-      return agree(decisions.made, never.made.slice(made));
-    });
-    fc.assert(property, OPTIONS);
-    t.ok(compared > occurrences(300), `${compared} restarts`);
-    t.end();
-  },
-);
+test('EVAL-18: an evaluator rebuilt from a floor, rows and last observations continues unchanged', async (t) => {
+  let compared = 0;
+  const property = fc.property(world([0, 0, 2]), fc.nat(400), fc.nat(400), (it, a, b) => {
+    const log = logOf(it);
+    const [floor = 0, stop = 0] = [a % log.length, b % log.length].sort((x, y) => x - y);
+    if (log[floor]?.kind !== 'tick') return true;
+    const never = new Decisions();
+    const state = createState({ rules: [it.rule], firing: [] });
+    decideAll(state, log.slice(0, stop), never);
+    const rows = new Decisions(never);
+    const made = never.made.length;
+    decideAll(state, log.slice(stop), never);
+    const floorEntry = log[floor];
+    const floorMs = floorEntry?.kind === 'tick' ? floorEntry.atMs : 0;
+    const before = known(it)
+      .filter(({ observedMs }) => observedMs < floorMs)
+      .at(-1);
+    const hasGrace = before && known(it).some((one) => one.isStopped && one.observedMs < floorMs);
+    if (hasGrace) return true;
+    const observed: LastObservation[] = before
+      ? [{ project: PROJECT, vm: 'vm-1', observedMs: before.observedMs, power: 'RUNNING' }]
+      : [];
+    const rebuilt = createState({ rules: [it.rule], firing: rows.incidents(), observed });
+    const decisions = new Decisions(rows);
+    // Ticks before the floor were received, so the log's first tick does not end a gap in
+    // listening.
+    rebuilt.lastTickMs = floorMs - 15_000;
+    rebuilt.listeningSinceMs = START_MS;
+    decideAll(rebuilt, log.slice(floor, stop), decisions);
+    if (decisions.made.length > 0) return false;
+    decideAll(rebuilt, log.slice(stop), decisions);
+    compared++;
+    return agree(decisions.made, never.made.slice(made));
+  });
+  fc.assert(property, OPTIONS);
+  t.ok(compared > occurrences(300), `${compared} restarts`);
+});

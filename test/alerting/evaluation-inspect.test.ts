@@ -1,7 +1,7 @@
 /**
  * Pages of soft instances: in order, complete, without duplicates, and reading only the page's VMs.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { type InstancePosition, inspectPage } from '../../streams/alerting/evaluation/inspect.ts';
 import { cpuRule, EvaluationWorld, PROJECT } from '../support/evaluation-scenario.ts';
 
@@ -28,7 +28,7 @@ function pages(limit: number, rule?: string): string[][] {
   return found;
 }
 
-t.test('pages hold every instance once, in the order of VM and rule', async (t) => {
+test('pages hold every instance once, in the order of VM and rule', async (t) => {
   t.equal(whole.length, 2 * VMS);
   for (const limit of [1, 3, 4, 100]) {
     const found = pages(limit);
@@ -43,7 +43,7 @@ t.test('pages hold every instance once, in the order of VM and rule', async (t) 
   t.same(inspectPage(world.state, 'other', { limit: 5 }), []);
 });
 
-t.test('a page reads only the VMs that it lists', async (t) => {
+test('a page reads only the VMs that it lists', async (t) => {
   const vms = world.state.projects.get(PROJECT)?.vms ?? new Map();
   const looked: string[] = [];
   const get = vms.get;

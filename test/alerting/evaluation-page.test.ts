@@ -3,7 +3,7 @@
  * compares its numbers with those of the program.
  */
 import { readFileSync } from 'node:fs';
-import t from 'tap';
+import { test } from 'tap';
 import { TICK_MS } from '../../actors/telemetry/ticker.ts';
 import { BOOT_GRACE_MS } from '../../streams/alerting/evaluation/timeline.ts';
 import {
@@ -57,36 +57,33 @@ function eventsOf({ decision }: Line): (string | undefined)[] {
   return [...decision.matchAll(/\*\*([^*]+)\*\*/g)].map(([, name = '']) => EVENTS[name]);
 }
 
-t.test(
-  'EVAL-01, EVAL-02, EVAL-03, EVAL-05: the example of the page happens as written',
-  async (t) => {
-    const lines = page
-      .split('\n')
-      .filter((row) => /^\| \d+:\d\d \|/.test(row))
-      .map(lineOf);
-    t.ok(lines.length > 10);
-    const rule = { sustainedMs: 180_000, recoveryThreshold: 80, recoveryMs: 60_000 };
-    const world = new EvaluationWorld([cpuRule(rule)]);
-    let tick = 0;
-    for (const line of lines) {
-      const quiet: string[] = [];
-      for (; tick < line.arrives; tick += TICK_MS / 1000) quiet.push(...world.tick(tick));
-      const at = `at ${line.arrives} s`;
-      t.same(quiet, [], `nothing happens between the lines, before ${line.arrives} s`);
-      const edges = line.reading ? world.rows([line.reading], line.arrives) : world.tick(tick);
-      t.same(
-        edges.map((edge) => edge.split(' ')[0]),
-        eventsOf(line),
-        at,
-      );
-      const { state, dataState } = world.instance();
-      const missing = dataState === 'MISSING' ? ', data missing' : '';
-      t.equal(`${state.toLowerCase()}${missing}`, line.state, at);
-    }
-  },
-);
+test('EVAL-01, EVAL-02, EVAL-03, EVAL-05: the example of the page happens as written', async (t) => {
+  const lines = page
+    .split('\n')
+    .filter((row) => /^\| \d+:\d\d \|/.test(row))
+    .map(lineOf);
+  t.ok(lines.length > 10);
+  const rule = { sustainedMs: 180_000, recoveryThreshold: 80, recoveryMs: 60_000 };
+  const world = new EvaluationWorld([cpuRule(rule)]);
+  let tick = 0;
+  for (const line of lines) {
+    const quiet: string[] = [];
+    for (; tick < line.arrives; tick += TICK_MS / 1000) quiet.push(...world.tick(tick));
+    const at = `at ${line.arrives} s`;
+    t.same(quiet, [], `nothing happens between the lines, before ${line.arrives} s`);
+    const edges = line.reading ? world.rows([line.reading], line.arrives) : world.tick(tick);
+    t.same(
+      edges.map((edge) => edge.split(' ')[0]),
+      eventsOf(line),
+      at,
+    );
+    const { state, dataState } = world.instance();
+    const missing = dataState === 'MISSING' ? ', data missing' : '';
+    t.equal(`${state.toLowerCase()}${missing}`, line.state, at);
+  }
+});
 
-t.test('the numbers of the page are those of the program', async (t) => {
+test('the numbers of the page are those of the program', async (t) => {
   const numbers: readonly (readonly [string, number, number])[] = [
     ['up to **90 s**', GAP_TOLERANCE_MS, 90_000],
     ['every 15 s', TICK_MS, 15_000],

@@ -3,7 +3,7 @@
  * are written in seconds since an arbitrary start; marbles show when they arrive and pass.
  */
 import { concatMap, from, map, NEVER, of, pipe, tap } from 'rxjs';
-import t from 'tap';
+import { test } from 'tap';
 import {
   catchUpRules,
   createState,
@@ -54,7 +54,7 @@ const lines = map(({ edges }: EvaluatedEntry) => edges.map(edgeLine).join());
 const run = { a: batch(0, HIGH), b: batch(30, HIGH), c: batch(60, HIGH), d: batch(90, LOW) };
 const edges = { x: '', f: 'fired at 60 since 0', r: 'recovered at 90' };
 
-t.test('decodeEntries decodes bytes, and passes entries that its source has decoded', (t) => {
+test('decodeEntries decodes bytes, and passes entries that its source has decoded', async (t) => {
   const entry = tick(30);
   const place = { sequence: 7, partition: 3, storedMs: START_MS };
   const decoded = { ...place, entry };
@@ -72,10 +72,9 @@ t.test('decodeEntries decodes bytes, and passes entries that its source has deco
       .subscribe({ error: (error) => (failure = error) });
     throw failure;
   }, DamagedBytes);
-  t.end();
 });
 
-t.test('catchUpRules delays only the entries behind a marker that reads its past', (t) => {
+test('catchUpRules delays only the entries behind a marker that reads its past', async (t) => {
   marbles(t, ({ hot, cold, expectObservable, expectSubscriptions }) => {
     const stored = cold('--a--b-|', { a: run.a, b: run.b });
     const entries = { t: tick(59), m: marker(60, rule), c: run.c };
@@ -89,10 +88,9 @@ t.test('catchUpRules delays only the entries behind a marker that reads its past
     expectSubscriptions(stored.subscriptions).toBe('--^------!');
     expectSubscriptions(source.subscriptions).toBe('^-----!');
   });
-  t.end();
 });
 
-t.test('catchUpRules emits the instances that fired in the past', (t) => {
+test('catchUpRules emits the instances that fired in the past', async (t) => {
   const source = { m: marker(60, rule), n: marker(61, rule) };
   const past = { entries: () => from([run.a, run.b, run.c]) };
   marbles(t, ({ cold, expectObservable }) => {
@@ -104,10 +102,9 @@ t.test('catchUpRules emits the instances that fired in the past', (t) => {
     // The second marker has no new rule: it reads no past, and no instance joins.
     expectObservable(fired).toBe('-x-y|', { x: [60], y: [] });
   });
-  t.end();
 });
 
-t.test('catchUpRules stops reading the past when it is unsubscribed or fails', (t) => {
+test('catchUpRules stops reading the past when it is unsubscribed or fails', async (t) => {
   marbles(t, ({ hot, cold, expectObservable, expectSubscriptions }) => {
     const stored = cold('--a--b-#', { a: run.a, b: run.b });
     const entries = { m: marker(60, rule) };
@@ -118,10 +115,9 @@ t.test('catchUpRules stops reading the past when it is unsubscribed or fails', (
     expectObservable(source.pipe(placed, catchUpRules(ports()))).toBe('--------#');
     expectSubscriptions(stored.subscriptions).toBe(['-^--!', '-^------!']);
   });
-  t.end();
 });
 
-t.test('catchUpRules uses the known state of VMs without a row in the log', (t) => {
+test('catchUpRules uses the known state of VMs without a row in the log', async (t) => {
   const silent = cpuRule({ metricId: 'telemetry_age_seconds', threshold: 60, sustainedMs: 0 });
   const known = { project: rule.project, vm: 'vm-1', observedMs: START_MS };
   const past = { entries: () => from([]), observed: () => [known] };
@@ -141,10 +137,9 @@ t.test('catchUpRules uses the known state of VMs without a row in the log', (t) 
     .pipe(placed, evaluate({ states, past }), lines)
     .subscribe((line) => line && fired.push(line));
   t.same(fired, ['fired at 60 since 60'], 'it was silent since its last observation');
-  t.end();
 });
 
-t.test('DUR-13: entries of an owner with an expired lease are ignored', (t) => {
+test('DUR-13: entries of an owner with an expired lease are ignored', async (t) => {
   const other = cpuRule({ rule: 'other', sustainedMs: 0 });
   const under = (epoch: number, entry: LogEntry) => ({ ...entry, epoch });
   const log = {
@@ -164,10 +159,9 @@ t.test('DUR-13: entries of an owner with an expired lease are ignored', (t) => {
   t.same(decodeEntry(encodeEntry(log.n)), log.n, 'an epoch is restored from the log');
   const reported = { ...log.n, livenessReport: { outages: [], placed: [], clockAhead: [] } };
   t.same(decodeEntry(encodeEntry(reported)), reported);
-  t.end();
 });
 
-t.test('evaluateConditions reports which instances an entry moved, and what time decided', (t) => {
+test('evaluateConditions reports which instances an entry moved, and what time decided', async (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }) => {
     const source = hot('-a-b-c-t|', { ...run, t: tick(60) });
     const moved = source.pipe(
@@ -180,10 +174,9 @@ t.test('evaluateConditions reports which instances an entry moved, and what time
     expectObservable(moved).toBe('-x-x-f-x|', { x: [], f: [true] });
     expectSubscriptions(source.subscriptions).toBe('^-------!');
   });
-  t.end();
 });
 
-t.test('absent data neither fires nor recovers an instance', (t) => {
+test('absent data neither fires nor recovers an instance', async (t) => {
   const silence = { a: run.a, b: run.b, c: batch(151, HIGH), d: batch(181, HIGH), e: run.c };
   marbles(t, ({ cold, expectObservable }) => {
     const output = cold('abcd|', silence).pipe(placed, evaluate({ states: ruled() }), lines);
@@ -193,10 +186,9 @@ t.test('absent data neither fires nor recovers an instance', (t) => {
     const missing = 'dataMissing since 60';
     expectObservable(kept).toBe('xfxxm|', { ...edges, f: edges.f, m: missing });
   });
-  t.end();
 });
 
-t.test("emitEdges spreads an entry's instances over the turns of its pacer", (t) => {
+test("emitEdges spreads an entry's instances over the turns of its pacer", async (t) => {
   const vms = ['vm-1', 'vm-2', 'vm-3'];
   const entries = { a: batch(0, HIGH, vms), c: batch(60, HIGH, vms), d: batch(90, LOW, vms) };
   marbles(t, ({ hot, expectObservable, expectSubscriptions }, pacer) => {
@@ -212,20 +204,18 @@ t.test("emitEdges spreads an entry's instances over the turns of its pacer", (t)
     expectObservable(counted).toBe('-x----y--y|', { x: 0, y: 3 });
     expectSubscriptions(source.subscriptions).toBe('^---------!');
   });
-  t.end();
 });
 
-t.test('evaluate emits once per entry, in log order', (t) => {
+test('evaluate emits once per entry, in log order', async (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }) => {
     const source = hot('-a-b-(cd)|', run);
     const evaluated = source.pipe(placed, evaluate({ states: ruled() }), lines);
     expectObservable(evaluated).toBe('-x-x-(fr)|', edges);
     expectSubscriptions(source.subscriptions).toBe('^--------!');
   });
-  t.end();
 });
 
-t.test('evaluate produces the same edges later with a pacer', (t) => {
+test('evaluate produces the same edges later with a pacer', async (t) => {
   const vms = ['vm-1', 'vm-2', 'vm-3'];
   const batches = [batch(0, HIGH, vms), batch(60, HIGH, vms), batch(90, LOW, vms)];
   const [a, b, c] = batches as [LogEntry, LogEntry, LogEntry];
@@ -241,10 +231,9 @@ t.test('evaluate produces the same edges later with a pacer', (t) => {
     expectObservable(source.pipe(through({ pacer }))).toBe('-xx---f--(r|)', expected);
     expectSubscriptions(source.subscriptions).toBe(['^-----!', '^-----!']);
   });
-  t.end();
 });
 
-t.test('evaluate accepts the next entry once the previous one is handled', (t) => {
+test('evaluate accepts the next entry once the previous one is handled', async (t) => {
   marbles(t, ({ hot, cold, expectObservable, expectSubscriptions }) => {
     const source = hot('-abc---|', run);
     const commit = cold('--d|');
@@ -263,10 +252,9 @@ t.test('evaluate accepts the next entry once the previous one is handled', (t) =
     expectSubscriptions(commit.subscriptions).toBe(['-^--!', '----^--!', '-------^--!']);
     expectSubscriptions(source.subscriptions).toBe('^------!');
   });
-  t.end();
 });
 
-t.test('evaluate passes each decoded entry through `arrive` first, and keeps states apart', (t) => {
+test('evaluate passes each decoded entry through `arrive` first, and keeps states apart', async (t) => {
   const arrived: number[] = [];
   const arrive = map((entry: LoggedEntry & { entry: LogEntry }) => {
     arrived.push(entry.sequence);
@@ -283,5 +271,4 @@ t.test('evaluate passes each decoded entry through `arrive` first, and keeps sta
     const held = cold('ab|', run).pipe(placed, evaluate({ states, arrive: () => NEVER }));
     expectObservable(held).toBe('---');
   });
-  t.end();
 });

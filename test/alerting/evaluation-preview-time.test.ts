@@ -6,7 +6,7 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { HistoryView } from '../../sqlite/telemetry/history/store/history-view.ts';
 import { previewAlert } from '../../src/telemetry/query/preview/alert-preview.ts';
 import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
@@ -122,47 +122,44 @@ function live(log: readonly LogEntry[], rule: EvaluationRule, fromAt: number): R
   return reported.toSorted((a, b) => a.startedMs - b.startedMs);
 }
 
-t.test(
-  'a preview of a time-based rule reports what was notified live, including ticks',
-  async (t) => {
-    const store = openStore({ folder: t.testdir() });
-    const view = new HistoryView(store.share);
-    t.teardown(async () => {
-      view.close();
-      await store.close();
-    });
-    let runs = 0;
-    let sequence = 0;
-    const seen = { compared: 0, firings: 0, late: 0, before: 0 };
-    const history = fc.record({
-      rule: rules,
-      steps: fc.array(step, { minLength: 1, maxLength: 40, size: 'max' }),
-      fromAt: fc.constantFrom(-30, -30, 307, 1_234, 5_000),
-      silentFor: fc.constantFrom(0, 30, 150, 400, 4_000),
-    });
-    const property = fc.property(history, ({ rule, steps, fromAt, silentFor }) => {
-      const vm = `vm-${++runs}`;
-      const rows = rowsOf(steps, vm);
-      for (const { receivedAt, row } of rows.toSorted((a, b) => a.receivedAt - b.receivedAt)) {
-        const batch = batchOf(receivedAt, [row]);
-        store.append(batch, { partition: PARTITION, sequence: ++sequence });
-      }
-      const endAt = 15 * Math.ceil(((rows.at(-1)?.row.at ?? 0) + silentFor) / 15);
-      if (endAt <= fromAt) return;
-      const [fromMs, toMs] = [START_MS + fromAt * 1000, START_MS + endAt * 1000];
-      const call = { rule, fromMs, toMs, retainedFromMs: 0, known: [{ id: vm, registeredMs: 0 }] };
-      const { firings } = previewAlert(view, call, () => false);
-      const found = firings.map(({ labels: _, vm: __, ...stretch }) => stretch);
-      assert.deepEqual(found, live(logOf(rows, endAt), rule, fromAt));
-      seen.compared++;
-      seen.firings += found.length;
-      if (rows.some(({ receivedAt, row }) => receivedAt > row.at)) seen.late++;
-      if (found.some(({ startedMs }) => startedMs < fromMs)) seen.before++;
-    });
-    fc.assert(property, OPTIONS);
-    t.ok(seen.compared > occurrences(500), `${seen.compared} histories`);
-    t.ok(seen.firings > occurrences(1_000), `${seen.firings} firings`);
-    t.ok(seen.late > occurrences(200), `${seen.late} histories with late rows`);
-    t.ok(seen.before > occurrences(20), `${seen.before} that began before the window`);
-  },
-);
+test('a preview of a time-based rule reports what was notified live, including ticks', async (t) => {
+  const store = openStore({ folder: t.testdir() });
+  const view = new HistoryView(store.share);
+  t.teardown(async () => {
+    view.close();
+    await store.close();
+  });
+  let runs = 0;
+  let sequence = 0;
+  const seen = { compared: 0, firings: 0, late: 0, before: 0 };
+  const history = fc.record({
+    rule: rules,
+    steps: fc.array(step, { minLength: 1, maxLength: 40, size: 'max' }),
+    fromAt: fc.constantFrom(-30, -30, 307, 1_234, 5_000),
+    silentFor: fc.constantFrom(0, 30, 150, 400, 4_000),
+  });
+  const property = fc.property(history, ({ rule, steps, fromAt, silentFor }) => {
+    const vm = `vm-${++runs}`;
+    const rows = rowsOf(steps, vm);
+    for (const { receivedAt, row } of rows.toSorted((a, b) => a.receivedAt - b.receivedAt)) {
+      const batch = batchOf(receivedAt, [row]);
+      store.append(batch, { partition: PARTITION, sequence: ++sequence });
+    }
+    const endAt = 15 * Math.ceil(((rows.at(-1)?.row.at ?? 0) + silentFor) / 15);
+    if (endAt <= fromAt) return;
+    const [fromMs, toMs] = [START_MS + fromAt * 1000, START_MS + endAt * 1000];
+    const call = { rule, fromMs, toMs, retainedFromMs: 0, known: [{ id: vm, registeredMs: 0 }] };
+    const { firings } = previewAlert(view, call, () => false);
+    const found = firings.map(({ labels: _, vm: __, ...stretch }) => stretch);
+    assert.deepEqual(found, live(logOf(rows, endAt), rule, fromAt));
+    seen.compared++;
+    seen.firings += found.length;
+    if (rows.some(({ receivedAt, row }) => receivedAt > row.at)) seen.late++;
+    if (found.some(({ startedMs }) => startedMs < fromMs)) seen.before++;
+  });
+  fc.assert(property, OPTIONS);
+  t.ok(seen.compared > occurrences(500), `${seen.compared} histories`);
+  t.ok(seen.firings > occurrences(1_000), `${seen.firings} firings`);
+  t.ok(seen.late > occurrences(200), `${seen.late} histories with late rows`);
+  t.ok(seen.before > occurrences(20), `${seen.before} that began before the window`);
+});

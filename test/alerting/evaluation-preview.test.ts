@@ -6,7 +6,7 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { HistoryView } from '../../sqlite/telemetry/history/store/history-view.ts';
 import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import {
@@ -253,7 +253,7 @@ function stored(folder: string): StoredWorld {
 const byStart = (a: PreviewedFiring, b: PreviewedFiring) =>
   a.startedMs - b.startedMs || (a.labels < b.labels ? -1 : 1);
 
-t.test('a preview fires when the live fold does, over any history of any metric', async (t) => {
+test('a preview fires when the live fold does, over any history of any metric', async (t) => {
   const world = stored(t.testdir());
   const seen = new Map<string, number>();
   let runs = 0;
@@ -316,19 +316,19 @@ async function previewOf(
 const readings = (cpu: number, from: number, to: number) =>
   seconds(from, to).map((at) => [at, cpu] as const);
 
-t.test('a condition that holds at the start of the window fires with its true start', async (t) => {
+test('a condition that holds at the start of the window fires with its true start', async (t) => {
   const samples = [...readings(95, 0, 1200), ...readings(10, 1230, 1500)];
   const { spans, evaluated } = await previewOf(t.testdir(), samples, { from: 300 });
   t.same(spans, [[0, 1230]]);
   t.equal(evaluated.count, 40, 'samples in the window, without those caught up');
 });
 
-t.test('a firing that ended before the window is not in the preview', async (t) => {
+test('a firing that ended before the window is not in the preview', async (t) => {
   const samples = [...readings(95, 0, 600), ...readings(10, 630, 900)];
   t.same((await previewOf(t.testdir(), samples, { from: 700 })).spans, []);
 });
 
-t.test('gaps restart the clock before firing, and do not recover a firing', async (t) => {
+test('gaps restart the clock before firing, and do not recover a firing', async (t) => {
   const before = [...readings(95, 0, 270), ...readings(95, 390, 600)];
   t.same((await previewOf(t.testdir({ a: {} }), before, { from: -30 })).spans, []);
   const after = [...readings(95, 0, 300), ...readings(95, 4000, 4030)];
@@ -337,7 +337,7 @@ t.test('gaps restart the clock before firing, and do not recover a firing', asyn
   t.same((await previewOf(t.testdir({ c: {} }), recovered, { from: -30 })).spans, [[0, 4060]]);
 });
 
-t.test('history covers the start of the window if the metric has a value there', async (t) => {
+test('history covers the start of the window if the metric has a value there', async (t) => {
   const reaches = async (from: number, first: number) =>
     (await previewOf(t.testdir(), readings(10, first, 900), { from })).reachesBack;
   t.equal(await reaches(0, 90), true, 'within the tolerance');
@@ -346,7 +346,7 @@ t.test('history covers the start of the window if the metric has a value there',
   t.equal(await reaches(1000, 990), false, 'the metric has no value there');
 });
 
-t.test('a preview ends within some hundred rows after its client disconnects', async (t) => {
+test('a preview ends within some hundred rows after its client disconnects', async (t) => {
   const world = stored(t.testdir());
   world.append(seconds(0, 30 * 1200).map((at) => batchOf(at, [{ at, cpu: 10 }])));
   t.teardown(() => world.close());
@@ -359,7 +359,7 @@ t.test('a preview ends within some hundred rows after its client disconnects', a
   t.equal(checks, 3);
 });
 
-t.test('rows read from history equal the original rows, with no other series', async (t) => {
+test('rows read from history equal the original rows, with no other series', async (t) => {
   const history = openStore({ folder: t.testdir() });
   t.teardown(() => history.close());
   const rows: ShortRow[] = [

@@ -7,7 +7,7 @@
  * the two differ only by firings that are marked corrected.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { createState } from '../../streams/alerting/evaluation/pipeline.ts';
 import type { EvaluationState } from '../../streams/alerting/evaluation/state.ts';
 import type { Edge, EvaluationRule } from '../../streams/telemetry/entry.ts';
@@ -62,7 +62,7 @@ function everything({ rows }: Arrivals): OracleSample[] {
     .sort((a, b) => a.observedMs - b.observedMs);
 }
 
-t.test('EVAL-05: the timeline is a function of the sorted observations', (t) => {
+test('EVAL-05: the timeline is a function of the sorted observations', async () => {
   const property = fc.property(arrivals(), (world) => {
     const state = start(world);
     for (const [i, entry] of world.log.entries()) {
@@ -77,10 +77,9 @@ t.test('EVAL-05: the timeline is a function of the sorted observations', (t) => 
     return true;
   });
   fc.assert(property, { ...OPTIONS, numRuns: tries(600) });
-  t.end();
 });
 
-t.test('EVAL-05: notifications are a function of the log, with increasing times', (t) => {
+test('EVAL-05: notifications are a function of the log, with increasing times', async () => {
   const property = fc.property(arrivals(), (world) => {
     const edges = edgesOf(world);
     const again = edgesOf(world);
@@ -88,7 +87,6 @@ t.test('EVAL-05: notifications are a function of the log, with increasing times'
     return grows && JSON.stringify(edges) === JSON.stringify(again);
   });
   fc.assert(property, OPTIONS);
-  t.end();
 });
 
 interface ReportedSpan {
@@ -121,7 +119,7 @@ function contains(span: OracleSpan, timeMs: number): boolean {
   return (span.firedMs <= timeMs || span.startedMs === timeMs) && timeMs <= span.endMs;
 }
 
-t.test('EVAL-05: notifications and timeline differ only by firings marked corrected', (t) => {
+test('EVAL-05: notifications and timeline differ only by firings marked corrected', async (t) => {
   let corrected = 0;
   const property = fc.property(arrivals(), (world) => {
     const state = start(world);
@@ -142,10 +140,9 @@ t.test('EVAL-05: notifications and timeline differ only by firings marked correc
   });
   fc.assert(property, { ...OPTIONS, numRuns: tries(5_000) });
   t.ok(corrected > occurrences(100), `${corrected} firings were corrected`);
-  t.end();
 });
 
-t.test('a recovery consists of observed good samples that span its duration', (t) => {
+test('a recovery consists of observed good samples that span its duration', async (t) => {
   let recovered = 0;
   const property = fc.property(arrivals(), (world) => {
     const values = new Map(observed(world).map(({ observedMs, value }) => [observedMs, value]));
@@ -168,10 +165,9 @@ t.test('a recovery consists of observed good samples that span its duration', (t
   });
   fc.assert(property, OPTIONS);
   t.ok(recovered > occurrences(1_000), `${recovered} recoveries`);
-  t.end();
 });
 
-t.test('every output value was an input value of the same time', (t) => {
+test('every output value was an input value of the same time', async (t) => {
   let values = 0;
   const property = fc.property(arrivals(), (world) => {
     const input = new Set(world.rows.flat().map(({ at, cpu }) => `${START_MS + at * 1000} ${cpu}`));
@@ -190,10 +186,9 @@ t.test('every output value was an input value of the same time', (t) => {
   });
   fc.assert(property, OPTIONS);
   t.ok(values > occurrences(5_000), `${values} values`);
-  t.end();
 });
 
-t.test('MEAS-06: removed samples never produce a recovery', (t) => {
+test('MEAS-06: removed samples never produce a recovery', async (t) => {
   const removal = fc.record({ world: arrivals(), removed: fc.func(fc.boolean()) });
   let compared = 0;
   const property = fc.property(removal, ({ world, removed }) => {
@@ -218,10 +213,9 @@ t.test('MEAS-06: removed samples never produce a recovery', (t) => {
   });
   fc.assert(property, OPTIONS);
   t.ok(compared > occurrences(500), `${compared} recoveries compared`);
-  t.end();
 });
 
-t.test('silence from any position on reports only missing data', (t) => {
+test('silence from any position on reports only missing data', async () => {
   const cut = fc.record({ world: arrivals(), at: fc.nat(60) });
   const property = fc.property(cut, ({ world, at }) => {
     const state = start(world);
@@ -231,5 +225,4 @@ t.test('silence from any position on reports only missing data', (t) => {
     return edges.length <= 1 && edges.every(({ kind }) => kind === 'dataMissing');
   });
   fc.assert(property, OPTIONS);
-  t.end();
 });

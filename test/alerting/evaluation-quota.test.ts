@@ -2,7 +2,7 @@
  * The limit on a project's instances as part of the pure fold: the evaluated instances are a
  * function of the log, and a retired VM leaves without a notification.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import { decodeEntry, encodeEntry } from '../../streams/telemetry/entry-codec.ts';
@@ -44,7 +44,7 @@ function again(world: EvaluationWorld, rules: readonly EvaluationRule[]): Evalua
   return other;
 }
 
-t.test('the log’s first instances are evaluated, the others are counted and wait', (t) => {
+test('the log’s first instances are evaluated, the others are counted and wait', async (t) => {
   const world = new EvaluationWorld([now]);
   world.entry(limit(0, 2));
   observe(world, 30, ['a', 'b'], LOW);
@@ -79,10 +79,9 @@ t.test('the log’s first instances are evaluated, the others are counted and wa
   t.same(unevaluated(world), { 'rule-1': 1 });
   t.same(again(world, [now]).instances(), world.instances());
   t.equal(world.state.projects.get(PROJECT)?.instances, 3);
-  t.end();
 });
 
-t.test('a rule added to a full project ignores stored samples, and waits', (t) => {
+test('a rule added to a full project ignores stored samples, and waits', async (t) => {
   const world = new EvaluationWorld([now]);
   world.entry(limit(0, 2));
   observe(world, 30, ['a', 'b'], HIGH);
@@ -100,10 +99,9 @@ t.test('a rule added to a full project ignores stored samples, and waits', (t) =
   t.same(unevaluated(world), {});
   world.marker(95, { removals: ['rule-2'] });
   t.equal(world.state.projects.get(PROJECT), undefined);
-  t.end();
 });
 
-t.test('an edit keeps the slots of its rule', (t) => {
+test('an edit keeps the slots of its rule', async (t) => {
   const world = new EvaluationWorld([now]);
   world.entry(limit(0, 2));
   observe(world, 30, ['a', 'b', 'c'], LOW);
@@ -114,10 +112,9 @@ t.test('an edit keeps the slots of its rule', (t) => {
   observe(world, 60, ['c', 'a', 'b'], LOW);
   t.same(evaluated(world), ['a', 'b']);
   t.same(unevaluated(world), { 'rule-1': 1 });
-  t.end();
 });
 
-t.test('instances that were open before a restart are evaluated regardless of the limit', (t) => {
+test('instances that were open before a restart are evaluated regardless of the limit', async (t) => {
   const key = { project: PROJECT, rule: 'rule-1', evaluationRevision: 1, labels: '' };
   const startedMs = START_MS - 60_000;
   const world = new EvaluationWorld(
@@ -128,10 +125,9 @@ t.test('instances that were open before a restart are evaluated regardless of th
   observe(world, 30, ['a', 'z'], HIGH);
   t.same(evaluated(world), ['z']);
   t.same(observe(world, 60, ['a', 'z'], LOW), ['recovered at 60 on z']);
-  t.end();
 });
 
-t.test('a retired VM leaves silently; its earlier observations remain only in history', (t) => {
+test('a retired VM leaves silently; its earlier observations remain only in history', async (t) => {
   const world = new EvaluationWorld([now]);
   observe(world, 30, ['a', 'b'], HIGH);
   t.same(world.entry(retire(40, 'a')), [], 'no recovery is manufactured');
@@ -153,10 +149,9 @@ t.test('a retired VM leaves silently; its earlier observations remain only in hi
   t.not(ids[0], ids[1], 'an instance of its own');
   const other = again(world, [now]);
   t.same(other.edges, world.edges, 'a restart reaches the same state');
-  t.end();
 });
 
-t.test('the telemetry of a retired VM is not unavailable', (t) => {
+test('the telemetry of a retired VM is not unavailable', async (t) => {
   const rule = cpuRule({
     metricId: 'telemetry_age_seconds',
     threshold: 300,
@@ -173,19 +168,17 @@ t.test('the telemetry of a retired VM is not unavailable', (t) => {
   for (let at = 150; at <= 900; at += 30) lines.push(...world.tick(at));
   t.match(lines, [/^fired .* on b$/]);
   t.same(evaluated(world), ['b']);
-  t.end();
 });
 
-t.test('a rule created after a VM was retired does not catch up on that VM', (t) => {
+test('a rule created after a VM was retired does not catch up on that VM', async (t) => {
   const world = new EvaluationWorld([]);
   observe(world, 30, ['a', 'b'], HIGH);
   world.entry(retire(40, 'a'));
   t.same(world.marker(50, { upserts: [now] }), ['fired at 30 since 30 on b']);
   t.same(evaluated(world), ['b']);
-  t.end();
 });
 
-t.test('MEAS-04: a vanished mount is missing data, not a recovery', (t) => {
+test('MEAS-04: a vanished mount is missing data, not a recovery', async (t) => {
   const rule = cpuRule({ metricId: 'filesystem_used_pct', sustainedMs: 0 });
   const world = new EvaluationWorld([rule]);
   const mount = (name: string, used: number) => ({
@@ -211,15 +204,13 @@ t.test('MEAS-04: a vanished mount is missing data, not a recovery', (t) => {
       ?.split(' of')[0],
     'recovered at 330',
   );
-  t.end();
 });
 
-t.test('markers of older logs without limits do not limit anything', (t) => {
+test('markers of older logs without limits do not limit anything', async (t) => {
   const old = Buffer.from(encodeEntry(rulesEntry(0, { upserts: [now] })));
   const entry = decodeEntry(old);
   t.same(entry, rulesEntry(0, { upserts: [now] }));
   const world = new EvaluationWorld([]);
   fold(world.state, entry);
   t.equal(world.state.projects.get(PROJECT)?.instancesMax, Number.POSITIVE_INFINITY);
-  t.end();
 });

@@ -2,7 +2,7 @@
  * Evaluation of counters and capacities, case by case: the value of an interval between two
  * observations, and when it has none. Times are seconds since the start of the scenario.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { derive, inputsOf, newDerived } from '../../streams/telemetry/metrics/derive.ts';
 import {
   cpuRule,
@@ -35,7 +35,7 @@ function reads(at: number, vda: number, more: Partial<ShortRow> = {}): ShortRow 
   return { at, series: { [VDA]: vda }, ...more };
 }
 
-t.test('EVAL-10: a counter drop is a reset, never a negative rate or a spike', (t) => {
+test('EVAL-10: a counter drop is a reset, never a negative rate or a spike', async (t) => {
   const unknown = new EvaluationWorld([diskRule]);
   const rows = [reads(0, 9000), reads(30, 9030), reads(60, 600), reads(90, 660)];
   const withoutBoot = rows.map((row) => ({ ...row, boot: '' }));
@@ -49,87 +49,72 @@ t.test('EVAL-10: a counter drop is a reset, never a negative rate or a spike', (
   const grown = new EvaluationWorld([diskRule]);
   const ambiguous = [reads(0, 9000), reads(30, 90_000_000, { boot: 'boot-2' })];
   t.same(valuesAt(grown, ambiguous), [null, null], 'a boot without a drop may be either');
-  t.end();
 });
 
-t.test(
-  'MEAS-12: an impossible reading neither breaches nor recovers, and is a gap when it lasts',
-  (t) => {
-    const rule = cpuRule({ sustainedMs: 0, threshold: 90 });
-    const cpu = (at: number, used: number): ShortRow => ({
-      at,
-      series: { [CPU_SECONDS]: used },
-      vcpus: 2,
-    });
-    const dip = new EvaluationWorld([rule]);
-    const rows = [cpu(0, 990), cpu(30, 996), cpu(60, 10), cpu(90, 1_000), cpu(120, 1_006)];
-    t.same(valuesAt(dip, rows), [null, 10, null, null, 10], 'the dip and the return from it');
-    t.same(dip.edges, [], '1650 % does not fire');
+test('MEAS-12: an impossible reading neither breaches nor recovers, and is a gap when it lasts', async (t) => {
+  const rule = cpuRule({ sustainedMs: 0, threshold: 90 });
+  const cpu = (at: number, used: number): ShortRow => ({
+    at,
+    series: { [CPU_SECONDS]: used },
+    vcpus: 2,
+  });
+  const dip = new EvaluationWorld([rule]);
+  const rows = [cpu(0, 990), cpu(30, 996), cpu(60, 10), cpu(90, 1_000), cpu(120, 1_006)];
+  t.same(valuesAt(dip, rows), [null, 10, null, null, 10], 'the dip and the return from it');
+  t.same(dip.edges, [], '1650 % does not fire');
 
-    const gauge = (at: number, pct: number): ShortRow => {
-      return { at, series: { svc_vm_cpu_utilization_pct: pct } };
-    };
-    const kept = new EvaluationWorld([rule]);
-    kept.tick(0);
-    t.same(
-      kept.rows([gauge(0, 113), gauge(30, -5)]),
-      ['fired at 0 since 0'],
-      '-5 does not recover',
-    );
-    t.same(kept.rows([gauge(60, 126)]), []);
-    const lasting = [90, 120, 150, 180].map((at) => gauge(at, 400));
-    t.same(kept.rows(lasting), []);
-    const ticked = [30, 60, 90, 120, 150, 180].flatMap((at) => kept.tick(at));
-    t.same(ticked, ['dataMissing since 60'], 'it is missing data after 90 s');
-    t.same(
-      kept
-        .rows([gauge(210, 5)])
-        .at(-1)
-        ?.split(' ')[0],
-      'recovered',
-      'a real reading recovers',
-    );
-    t.end();
-  },
-);
+  const gauge = (at: number, pct: number): ShortRow => {
+    return { at, series: { svc_vm_cpu_utilization_pct: pct } };
+  };
+  const kept = new EvaluationWorld([rule]);
+  kept.tick(0);
+  t.same(kept.rows([gauge(0, 113), gauge(30, -5)]), ['fired at 0 since 0'], '-5 does not recover');
+  t.same(kept.rows([gauge(60, 126)]), []);
+  const lasting = [90, 120, 150, 180].map((at) => gauge(at, 400));
+  t.same(kept.rows(lasting), []);
+  const ticked = [30, 60, 90, 120, 150, 180].flatMap((at) => kept.tick(at));
+  t.same(ticked, ['dataMissing since 60'], 'it is missing data after 90 s');
+  t.same(
+    kept
+      .rows([gauge(210, 5)])
+      .at(-1)
+      ?.split(' ')[0],
+    'recovered',
+    'a real reading recovers',
+  );
+});
 
-t.test('EVAL-11: the first sample of a counter has no rate, which is not 0', (t) => {
+test('EVAL-11: the first sample of a counter has no rate, which is not 0', async (t) => {
   const low = new EvaluationWorld([{ ...diskRule, operator: 'LESS_THAN' }]);
   t.same(low.rows([reads(0, 1e9)]), [], 'a rate of 0 would fire');
   t.match(low.instance(), { state: 'IDLE', dataState: 'MISSING' });
   t.same(low.rows([reads(30, 1e9)]), ['fired at 30 since 30'], 'an observed 0 is a rate');
-  t.end();
 });
 
-t.test('EVAL-12: no rate is computed across a gap longer than the tolerance', (t) => {
+test('EVAL-12: no rate is computed across a gap longer than the tolerance', async (t) => {
   const world = new EvaluationWorld([diskRule]);
   const rows = [reads(0, 0), reads(90, 90), reads(181, 1e9), reads(211, 1e9 + 30)];
   t.same(valuesAt(world, rows), [null, 1, null, 1], 'averaging would fake a breach');
   t.same(world.edges, []);
-  t.end();
 });
 
 function bothRead(at: number, vda: number, vdb: number, more: Partial<ShortRow> = {}): ShortRow {
   return { at, series: { [VDA]: vda, [VDB]: vdb }, ...more };
 }
 
-t.test(
-  'EVAL-12: rates are computed per device and summed, and a detach or attach costs one interval',
-  (t) => {
-    const world = new EvaluationWorld([diskRule]);
-    const rows = [bothRead(0, 0, 5000), bothRead(30, 30, 5060), reads(60, 60), reads(90, 90)];
-    t.same(
-      valuesAt(world, rows),
-      [null, 3, null, 1],
-      'its rate since the last reading before the detach is unknown',
-    );
-    const attached = [bothRead(120, 120, 9000), bothRead(150, 150, 9030)];
-    t.same(valuesAt(world, attached), [null, 2], 'after a new attach it has no rate yet');
-    const only = (at: number, vdb: number): ShortRow => ({ at, series: { [VDB]: vdb } });
-    t.same(valuesAt(world, [only(180, 9060), only(210, 9090)]), [null, 1]);
-    t.end();
-  },
-);
+test('EVAL-12: rates are computed per device and summed, and a detach or attach costs one interval', async (t) => {
+  const world = new EvaluationWorld([diskRule]);
+  const rows = [bothRead(0, 0, 5000), bothRead(30, 30, 5060), reads(60, 60), reads(90, 90)];
+  t.same(
+    valuesAt(world, rows),
+    [null, 3, null, 1],
+    'its rate since the last reading before the detach is unknown',
+  );
+  const attached = [bothRead(120, 120, 9000), bothRead(150, 150, 9030)];
+  t.same(valuesAt(world, attached), [null, 2], 'after a new attach it has no rate yet');
+  const only = (at: number, vdb: number): ShortRow => ({ at, series: { [VDB]: vdb } });
+  t.same(valuesAt(world, [only(180, 9060), only(210, 9090)]), [null, 1]);
+});
 
 /** Rates of rows of one layout, as queries over columns see them; NaN for a missing value. */
 function derivedRates(...rows: readonly (readonly number[])[]): (number | null)[] {
@@ -147,7 +132,7 @@ function derivedRates(...rows: readonly (readonly number[])[]): (number | null)[
   });
 }
 
-t.test('EVAL-12: an unknown increase of one device is not zero and recovers nothing', (t) => {
+test('EVAL-12: an unknown increase of one device is not zero and recovers nothing', async (t) => {
   const busy = [bothRead(0, 0, 7), bothRead(30, 300_000, 7)];
   const reset = new EvaluationWorld([diskRule]);
   t.same(reset.rows(busy), ['fired at 30 since 30']);
@@ -159,10 +144,9 @@ t.test('EVAL-12: an unknown increase of one device is not zero and recovers noth
   t.same(absent.rows([without, bothRead(90, 900_000, 7)]), [], 'vda is missing in one row');
   t.same(absent.rows([bothRead(120, 900_030, 7)]), ['recovered at 120']);
   t.same(derivedRates([0, 7], [Number.NaN, 7], [30, 7], [60, 7]), [null, null, null, 1]);
-  t.end();
 });
 
-t.test('EVAL-13: non-finite values are missing, and only rounding is clamped', (t) => {
+test('EVAL-13: non-finite values are missing, and only rounding is clamped', async (t) => {
   const memory = new EvaluationWorld([
     cpuRule({ sustainedMs: 0, metricId: 'memory_used_pct', operator: 'NOT_EQUAL', threshold: 50 }),
   ]);
@@ -183,10 +167,9 @@ t.test('EVAL-13: non-finite values are missing, and only rounding is clamped', (
   const percents = valuesAt(cpu, rows).map((value) => value && Math.round(value * 10) / 10);
   t.same(percents, [null, 100, 100.7, 113], '100.3 becomes 100; larger values are unchanged');
   t.equal(cpu.edges.length, 1, '100 is not above 100');
-  t.end();
 });
 
-t.test('EVAL-14: the interval of a vCPU change has no utilisation', (t) => {
+test('EVAL-14: the interval of a vCPU change has no utilisation', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 120_000 })]);
   let total = 0;
   const lines = seconds(0, 180).flatMap((at) => {
@@ -199,5 +182,4 @@ t.test('EVAL-14: the interval of a vCPU change has no utilisation', (t) => {
   t.same(idle, [], 'the unknown interval is not a good sample');
   const good = world.rows([{ at: 240, vcpus: 4, series: { [CPU_SECONDS]: total + 1 } }]);
   t.same(good, ['recovered at 240']);
-  t.end();
 });

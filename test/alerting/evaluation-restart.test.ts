@@ -11,7 +11,7 @@
  * always found again.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { inspect } from '../../streams/alerting/evaluation/inspect.ts';
 import { endReplay, openIncident } from '../../streams/alerting/evaluation/instance.ts';
 import { FLOOR_MARGIN_MS } from '../../streams/alerting/evaluation/notification-diff.ts';
@@ -31,28 +31,24 @@ function goesOn(expected: readonly Made[], floorMs: number): boolean {
   return expected.some(({ edge }) => edge.kind === 'fired' && edge.startedMs <= floorMs);
 }
 
-t.test(
-  'EVAL-18: an evaluator rebuilt from the log’s start decides like one that never stopped',
-  (t) => {
-    const property = fc.property(arrivals(), ({ rule, log }) => {
-      const never = new Decisions();
-      const seed = { rules: [rule], firing: [] };
-      const state = createState(seed);
-      decideAll(state, log, never);
-      return log.every((_, stop) => {
-        const decisions = new Decisions();
-        decideAll(createState(seed), log.slice(0, stop), decisions);
-        const rebuilt = createState(seed);
-        decideAll(rebuilt, log, decisions);
-        const same =
-          JSON.stringify(inspect(rebuilt, PROJECT)) === JSON.stringify(inspect(state, PROJECT));
-        return same && agree(decisions.made, never.made);
-      });
+test('EVAL-18: an evaluator rebuilt from the log’s start decides like one that never stopped', async () => {
+  const property = fc.property(arrivals(), ({ rule, log }) => {
+    const never = new Decisions();
+    const seed = { rules: [rule], firing: [] };
+    const state = createState(seed);
+    decideAll(state, log, never);
+    return log.every((_, stop) => {
+      const decisions = new Decisions();
+      decideAll(createState(seed), log.slice(0, stop), decisions);
+      const rebuilt = createState(seed);
+      decideAll(rebuilt, log, decisions);
+      const same =
+        JSON.stringify(inspect(rebuilt, PROJECT)) === JSON.stringify(inspect(state, PROJECT));
+      return same && agree(decisions.made, never.made);
     });
-    fc.assert(property, { ...OPTIONS, numRuns: tries(150) });
-    t.end();
-  },
-);
+  });
+  fc.assert(property, { ...OPTIONS, numRuns: tries(150) });
+});
 
 function receivedMs(entry: LogEntry): number {
   return entry.kind === 'batch' ? entry.batch.receivedMs : entry.atMs;
@@ -95,7 +91,7 @@ function waitsSinceMs(state: EvaluationState): number {
   return waiting?.current.startedMs ?? Number.POSITIVE_INFINITY;
 }
 
-t.test('EVAL-18: an evaluator rebuilt from a floor and rows continues unchanged', (t) => {
+test('EVAL-18: an evaluator rebuilt from a floor and rows continues unchanged', async (t) => {
   let compared = 0;
   const property = fc.property(
     arrivals({ observations: 60, delayMax: 95, againMax: 100, batchMax: 0 }),
@@ -139,5 +135,4 @@ t.test('EVAL-18: an evaluator rebuilt from a floor and rows continues unchanged'
   );
   fc.assert(property, OPTIONS);
   t.ok(compared > 1_000, `${compared} restarts from a floor`);
-  t.end();
 });

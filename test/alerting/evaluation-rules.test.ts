@@ -2,7 +2,7 @@
  * Rule markers, label sets and restarts, case by case: which samples a rule's revision uses, and
  * that a rebuilt evaluator equals one that never stopped.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { beginCatchUp } from '../../streams/alerting/evaluation/catch-up.ts';
 import {
   acceptEdge,
@@ -23,37 +23,33 @@ import {
 const HIGH = 95;
 const LOW = 10;
 
-t.test(
-  'EVAL-16: a new revision replaces the old one silently and evaluates stored samples',
-  (t) => {
-    const world = new EvaluationWorld([cpuRule()]);
-    world.cpu(HIGH, seconds(0, 300));
-    const edited = cpuRule({ evaluationRevision: 2, threshold: 92 });
-    t.same(
-      world.marker(310, { upserts: [edited] }),
-      ['fired at 300 since 0'],
-      'still true: fires at once',
-    );
-    t.equal(world.edges.at(-1)?.key.evaluationRevision, 2);
-    t.equal(world.instances().length, 1, 'the old instance ended without a recovery');
-    t.same(world.marker(320, { upserts: [edited] }), [], 'the same revision changes nothing');
-    t.same(
-      world.marker(320, { upserts: [cpuRule()] }),
-      [],
-      'an older revision changes nothing either',
-    );
-    t.same(world.cpu(LOW, [330]), ['recovered at 330']);
+test('EVAL-16: a new revision replaces the old one silently and evaluates stored samples', async (t) => {
+  const world = new EvaluationWorld([cpuRule()]);
+  world.cpu(HIGH, seconds(0, 300));
+  const edited = cpuRule({ evaluationRevision: 2, threshold: 92 });
+  t.same(
+    world.marker(310, { upserts: [edited] }),
+    ['fired at 300 since 0'],
+    'still true: fires at once',
+  );
+  t.equal(world.edges.at(-1)?.key.evaluationRevision, 2);
+  t.equal(world.instances().length, 1, 'the old instance ended without a recovery');
+  t.same(world.marker(320, { upserts: [edited] }), [], 'the same revision changes nothing');
+  t.same(
+    world.marker(320, { upserts: [cpuRule()] }),
+    [],
+    'an older revision changes nothing either',
+  );
+  t.same(world.cpu(LOW, [330]), ['recovered at 330']);
 
-    const raised = new EvaluationWorld([cpuRule()]);
-    raised.cpu(HIGH, seconds(0, 300));
-    const higher = cpuRule({ evaluationRevision: 2, threshold: 96 });
-    t.same(raised.marker(310, { upserts: [higher] }), []);
-    t.same(raised.cpu(HIGH, seconds(330, 900)), [], 'no longer true');
-    t.end();
-  },
-);
+  const raised = new EvaluationWorld([cpuRule()]);
+  raised.cpu(HIGH, seconds(0, 300));
+  const higher = cpuRule({ evaluationRevision: 2, threshold: 96 });
+  t.same(raised.marker(310, { upserts: [higher] }), []);
+  t.same(raised.cpu(HIGH, seconds(330, 900)), [], 'no longer true');
+});
 
-t.test('a late marker neither ends a resumed rule nor restores an ended one', (t) => {
+test('a late marker neither ends a resumed rule nor restores an ended one', async (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   const ends = (evaluationRevision: number) => ({
     kind: 'rules' as const,
@@ -73,10 +69,9 @@ t.test('a late marker neither ends a resumed rule nor restores an ended one', (t
   t.same(world.cpu(HIGH, seconds(430, 730)), ['fired at 730 since 430'], 'revision 3 continues');
   world.entry(ends(4));
   t.same(world.cpu(LOW, [760]), [], 'it ends with its own marker');
-  t.end();
 });
 
-t.test('EVAL-17: a filesystem rule has one instance per mount', (t) => {
+test('EVAL-17: a filesystem rule has one instance per mount', async (t) => {
   const rule = cpuRule({ metricId: 'filesystem_used_pct', sustainedMs: 60_000 });
   const world = new EvaluationWorld([rule]);
   const mounts = (root: number, data?: number) => ({
@@ -101,40 +96,35 @@ t.test('EVAL-17: a filesystem rule has one instance per mount', (t) => {
     'fired at 120 since 60 of {fstype="xfs",mountpoint="/data"}',
   ]);
   t.equal(world.instances().length, 2);
-  t.end();
 });
 
-t.test(
-  'EVAL-17: a shorter duration fires from stored samples, and a resumed rule starts a new run',
-  (t) => {
-    const shorter = new EvaluationWorld([cpuRule({ sustainedMs: 3_600_000 })]);
-    shorter.cpu(HIGH, seconds(0, 600));
-    const edited = cpuRule({ evaluationRevision: 2, sustainedMs: 300_000 });
-    t.match(shorter.marker(610, { upserts: [edited] }), [/^fired at \d+ since \d+$/]);
+test('EVAL-17: a shorter duration fires from stored samples, and a resumed rule starts a new run', async (t) => {
+  const shorter = new EvaluationWorld([cpuRule({ sustainedMs: 3_600_000 })]);
+  shorter.cpu(HIGH, seconds(0, 600));
+  const edited = cpuRule({ evaluationRevision: 2, sustainedMs: 300_000 });
+  t.match(shorter.marker(610, { upserts: [edited] }), [/^fired at \d+ since \d+$/]);
 
-    const resumed = new EvaluationWorld([cpuRule()]);
-    resumed.cpu(HIGH, seconds(0, 300));
-    t.same(resumed.marker(310, { removals: ['rule-1'] }), [], 'a pause is not a recovery');
-    t.same(resumed.cpu(HIGH, seconds(330, 600)), [], 'paused: nothing is evaluated');
-    t.same(resumed.instances(), []);
-    const again = cpuRule({ evaluationRevision: 2 });
-    t.same(resumed.marker(610, { upserts: [again] }), [], 'although the samples are stored');
-    t.same(resumed.cpu(HIGH, seconds(630, 930)), ['fired at 930 since 630']);
+  const resumed = new EvaluationWorld([cpuRule()]);
+  resumed.cpu(HIGH, seconds(0, 300));
+  t.same(resumed.marker(310, { removals: ['rule-1'] }), [], 'a pause is not a recovery');
+  t.same(resumed.cpu(HIGH, seconds(330, 600)), [], 'paused: nothing is evaluated');
+  t.same(resumed.instances(), []);
+  const again = cpuRule({ evaluationRevision: 2 });
+  t.same(resumed.marker(610, { upserts: [again] }), [], 'although the samples are stored');
+  t.same(resumed.cpu(HIGH, seconds(630, 930)), ['fired at 930 since 630']);
 
-    const late = new EvaluationWorld();
-    late.cpu(HIGH, seconds(0, 600));
-    const changed = cpuRule({ evaluationRevision: 5, fromMs: START_MS + 610_000 });
-    t.same(
-      late.marker(610, { upserts: [changed] }),
-      [],
-      'nor when the pause is no longer in the log',
-    );
-    t.same(late.cpu(HIGH, seconds(630, 930)), ['fired at 930 since 630']);
-    t.end();
-  },
-);
+  const late = new EvaluationWorld();
+  late.cpu(HIGH, seconds(0, 600));
+  const changed = cpuRule({ evaluationRevision: 5, fromMs: START_MS + 610_000 });
+  t.same(
+    late.marker(610, { upserts: [changed] }),
+    [],
+    'nor when the pause is no longer in the log',
+  );
+  t.same(late.cpu(HIGH, seconds(630, 930)), ['fired at 930 since 630']);
+});
 
-t.test('a new rule joins the buffers of other rules, and late samples reach both', (t) => {
+test('a new rule joins the buffers of other rules, and late samples reach both', async (t) => {
   const world = new EvaluationWorld([cpuRule({ rule: 'other', sustainedMs: 600_000 })]);
   world.cpu(HIGH, [0, 30, 60, 120, 150, 180, 210, 240, 270, 300]);
   const joined = world.marker(301, { upserts: [cpuRule({ sustainedMs: 330_000 })] });
@@ -147,20 +137,18 @@ t.test('a new rule joins the buffers of other rules, and late samples reach both
     1,
     'both share one buffer',
   );
-  t.end();
 });
 
-t.test('a rule for named VMs watches only these; one for all VMs also watches new ones', (t) => {
+test('a rule for named VMs watches only these; one for all VMs also watches new ones', async (t) => {
   const named: EvaluationRule = cpuRule({ sustainedMs: 0, vms: ['vm-2'] });
   const all = cpuRule({ sustainedMs: 0, rule: 'all', threshold: 99 });
   const world = new EvaluationWorld([named, all]);
   t.same(world.rows([{ at: 0, cpu: HIGH }]), []);
   t.same(world.rows([{ at: 0, cpu: HIGH, vm: 'vm-2' }]), ['fired at 0 since 0 on vm-2']);
   t.same(world.rows([{ at: 0, cpu: 100, vm: 'vm-3' }]), ['fired at 0 since 0 on vm-3']);
-  t.end();
 });
 
-t.test('EVAL-18: decided edges are recognised, and ids derive from key and ordinal', (t) => {
+test('EVAL-18: decided edges are recognised, and ids derive from key and ordinal', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   world.cpu(HIGH, [0]);
   world.cpu(LOW, [30]);
@@ -180,10 +168,9 @@ t.test('EVAL-18: decided edges are recognised, and ids derive from key and ordin
   t.not(incidentIdOf(fired.key, 1), incidentIdOf(fired.key, 2));
   t.match(instanceIdOf(fired.key), /^ins_[0-9a-f]{32}$/);
   t.not(instanceIdOf(fired.key), instanceIdOf({ ...fired.key, labels: '{mountpoint="/"}' }));
-  t.end();
 });
 
-t.test('EVAL-18: downtime of the evaluator is not a gap in the data', (t) => {
+test('EVAL-18: downtime of the evaluator is not a gap in the data', async (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   world.tick(0);
   world.cpu(HIGH, seconds(0, 300));
@@ -192,10 +179,9 @@ t.test('EVAL-18: downtime of the evaluator is not a gap in the data', (t) => {
   t.same(world.rows(backlog, 7205), [], 'the data was there');
   t.same(world.tick(7230), []);
   t.match(world.instance(), { state: 'FIRING', dataState: 'OBSERVED' });
-  t.end();
 });
 
-t.test('the deciding window of a long run is thinned, but keeps its ends and extremes', (t) => {
+test('the deciding window of a long run is thinned, but keeps its ends and extremes', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 86_400_000, threshold: 50 })]);
   const value = (at: number): number => (at === 30_000 ? 99 : at === 60_030 ? 51 : 70);
   for (const at of seconds(0, 86_370)) world.cpu(value(at), [at]);
@@ -208,10 +194,9 @@ t.test('the deciding window of a long run is thinned, but keeps its ends and ext
   t.equal(window.at(-1)?.value, 71);
   const values = window.map((one) => one.value);
   t.same([Math.min(...values), Math.max(...values)], [51, 99]);
-  t.end();
 });
 
-t.test('a recovery threshold and a recovery duration work with every operator', (t) => {
+test('a recovery threshold and a recovery duration work with every operator', async (t) => {
   // For each operator: a breaching value at 50, one between the thresholds if possible, and a good
   // one.
   const cases = [
@@ -236,52 +221,47 @@ t.test('a recovery threshold and a recovery duration work with every operator', 
     t.same(world.cpu(good, [420, 450]), [], `${operator}: the recovery restarts`);
     t.same(world.cpu(good, [480]), ['recovered at 480'], operator);
   }
-  t.end();
 });
 
-t.test(
-  'EVAL-16: an edited telemetry rule knows past observations and replaces the old one silently',
-  (t) => {
-    const silent = cpuRule({
-      rule: 'silent',
-      metricId: 'telemetry_age_seconds',
-      threshold: 300,
-      sustainedMs: 0,
-    });
-    const stopped = cpuRule({
-      rule: 'stopped',
-      metricId: 'unexpected_stop',
-      operator: 'EQUAL',
-      threshold: 1,
-      sustainedMs: 60_000,
-    });
-    const world = new EvaluationWorld([silent, stopped]);
-    const crashed = { state: 4, stateReason: 'crashed' };
-    for (const at of [0, 30, 60]) world.rows([{ at, ...crashed }]);
-    t.same(
-      world.edges.map(({ key }) => key.rule),
-      ['stopped'],
-    );
-    for (const at of seconds(75, 390, 15)) world.tick(at);
-    t.match(world.edges.at(-1), { kind: 'fired', key: { rule: 'silent' } });
-    const edited = [
-      { ...silent, evaluationRevision: 2, threshold: 200 },
-      { ...stopped, evaluationRevision: 2, sustainedMs: 30_000 },
-    ];
-    t.same(world.marker(391, { upserts: edited }), [], 'no end of the old ones is reported');
-    t.same(
-      world.tick(405),
-      ['fired at 260 since 260'],
-      'from the time that the new revision defines',
-    );
-    t.equal(world.edges.at(-1)?.key.evaluationRevision, 2);
-    t.same(world.rows([{ at: 420, ...crashed }]), ['recovered at 420']);
-    t.same(world.rows([{ at: 450, ...crashed }]), ['fired at 450 since 420'], 'a run of its own');
-    t.end();
-  },
-);
+test('EVAL-16: an edited telemetry rule knows past observations and replaces the old one silently', async (t) => {
+  const silent = cpuRule({
+    rule: 'silent',
+    metricId: 'telemetry_age_seconds',
+    threshold: 300,
+    sustainedMs: 0,
+  });
+  const stopped = cpuRule({
+    rule: 'stopped',
+    metricId: 'unexpected_stop',
+    operator: 'EQUAL',
+    threshold: 1,
+    sustainedMs: 60_000,
+  });
+  const world = new EvaluationWorld([silent, stopped]);
+  const crashed = { state: 4, stateReason: 'crashed' };
+  for (const at of [0, 30, 60]) world.rows([{ at, ...crashed }]);
+  t.same(
+    world.edges.map(({ key }) => key.rule),
+    ['stopped'],
+  );
+  for (const at of seconds(75, 390, 15)) world.tick(at);
+  t.match(world.edges.at(-1), { kind: 'fired', key: { rule: 'silent' } });
+  const edited = [
+    { ...silent, evaluationRevision: 2, threshold: 200 },
+    { ...stopped, evaluationRevision: 2, sustainedMs: 30_000 },
+  ];
+  t.same(world.marker(391, { upserts: edited }), [], 'no end of the old ones is reported');
+  t.same(
+    world.tick(405),
+    ['fired at 260 since 260'],
+    'from the time that the new revision defines',
+  );
+  t.equal(world.edges.at(-1)?.key.evaluationRevision, 2);
+  t.same(world.rows([{ at: 420, ...crashed }]), ['recovered at 420']);
+  t.same(world.rows([{ at: 450, ...crashed }]), ['fired at 450 since 420'], 'a run of its own');
+});
 
-t.test('EVAL-17: a resumed telemetry rule starts a new run', (t) => {
+test('EVAL-17: a resumed telemetry rule starts a new run', async (t) => {
   const silent = cpuRule({
     metricId: 'telemetry_age_seconds',
     threshold: 60,
@@ -315,10 +295,9 @@ t.test('EVAL-17: a resumed telemetry rule starts a new run', (t) => {
     [],
   );
   t.same(joined.tick(135), ['fired at 90 since 90'], 'it knows the state that other rules know');
-  t.end();
 });
 
-t.test('a marker and a tick are folded in steps of one VM with the same result', (t) => {
+test('a marker and a tick are folded in steps of one VM with the same result', async (t) => {
   const silent = cpuRule({ metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0 });
   const vms = Array.from({ length: 200 }, (_, i) => `vm-${i}`);
   const heard = () => {
@@ -362,5 +341,4 @@ t.test('a marker and a tick are folded in steps of one VM with the same result',
   whole.tick(315);
   t.same(ticked.value, whole.edges.slice(-vms.length));
   t.equal(ticked.value[0]?.kind, 'fired');
-  t.end();
 });

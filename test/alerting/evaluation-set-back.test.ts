@@ -3,7 +3,7 @@
  * before, and nothing in the evaluator waits until the clock has caught up. In all scenarios the
  * clock is an hour ahead at first: second 3600 is really second 0.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { GAP_TOLERANCE_MS } from '../../streams/telemetry/entry.ts';
 import { cpuRule, EvaluationWorld, seconds } from '../support/evaluation-scenario.ts';
 
@@ -20,7 +20,7 @@ function row(at: number, cpu: number, vm = 'vm-1') {
   return { at, cpu, vm, boot: '', sequence: 0 };
 }
 
-t.test('EVAL-09: a VM that reported while the clock was ahead is evaluated at once', (t) => {
+test('EVAL-09: a VM that reported while the clock was ahead is evaluated at once', async (t) => {
   const world = new EvaluationWorld([NOW]);
   world.rows([row(3600, LOW), row(3600, LOW, 'vm-2')]);
   t.same(world.rows([row(6, HIGH), row(6, LOW, 'vm-2')], 6), ['fired at 6 since 6']);
@@ -29,10 +29,9 @@ t.test('EVAL-09: a VM that reported while the clock was ahead is evaluated at on
     'recovered at 36',
     'fired at 36 since 36 on vm-2',
   ]);
-  t.end();
 });
 
-t.test('EVAL-09: a run neither continues nor recovers across the step', (t) => {
+test('EVAL-09: a run neither continues nor recovers across the step', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 60_000 })]);
   t.same(world.cpu(HIGH, seconds(3600, 3660)), ['fired at 3660 since 3600']);
   // An hour without samples is no hour of good samples.
@@ -45,38 +44,30 @@ t.test('EVAL-09: a run neither continues nor recovers across the step', (t) => {
     [],
   );
   t.same(sustained.rows([row(130, HIGH)], 130), ['fired at 130 since 10'], 'a new run');
-  t.end();
 });
 
-t.test('EVAL-09: within a minute, an earlier row is late and not a step of the clock', (t) => {
+test('EVAL-09: within a minute, an earlier row is late and not a step of the clock', async (t) => {
   const world = new EvaluationWorld([NOW]);
   world.rows([row(100, LOW)], 100);
   world.rows([row(40, LOW)], 40);
   t.equal(world.state.counters.clockBackwards, 0);
   world.rows([row(39, LOW)], 39);
   t.equal(world.state.counters.clockBackwards, 1);
-  t.end();
 });
 
-t.test(
-  'EVAL-19: a VM that fell silent after the step fires when its silence is long enough',
-  (t) => {
-    const world = new EvaluationWorld([AGE]);
-    for (const at of seconds(3540, 3600)) {
-      world.tick(at);
-      world.rows([row(at, LOW)]);
-    }
-    const lines = seconds(6, 400, 15).flatMap((at) =>
-      world.tick(at).map((line) => `${at}: ${line}`),
-    );
-    t.equal(lines.length, 1, lines.join());
-    const [, firedAt] = /fired at (\d+)/.exec(lines[0] ?? '') ?? [];
-    t.ok(Number(firedAt) > 6 && Number(firedAt) <= 6 + GAP_TOLERANCE_MS / 1000, lines.join());
-    t.end();
-  },
-);
+test('EVAL-19: a VM that fell silent after the step fires when its silence is long enough', async (t) => {
+  const world = new EvaluationWorld([AGE]);
+  for (const at of seconds(3540, 3600)) {
+    world.tick(at);
+    world.rows([row(at, LOW)]);
+  }
+  const lines = seconds(6, 400, 15).flatMap((at) => world.tick(at).map((line) => `${at}: ${line}`));
+  t.equal(lines.length, 1, lines.join());
+  const [, firedAt] = /fired at (\d+)/.exec(lines[0] ?? '') ?? [];
+  t.ok(Number(firedAt) > 6 && Number(firedAt) <= 6 + GAP_TOLERANCE_MS / 1000, lines.join());
+});
 
-t.test('EVAL-03: a firing incident without data is marked soon after the step', (t) => {
+test('EVAL-03: a firing incident without data is marked soon after the step', async (t) => {
   const world = new EvaluationWorld([NOW]);
   world.tick(3600);
   t.same(world.rows([row(3600, HIGH)]), ['fired at 3600 since 3600']);
@@ -84,10 +75,9 @@ t.test('EVAL-03: a firing incident without data is marked soon after the step', 
   t.match(lines, [/^dataMissing/]);
   t.match(world.instance(), { state: 'FIRING' }, 'silence recovers nothing');
   t.same(world.rows([row(260, LOW)], 260).at(-1), 'recovered at 260');
-  t.end();
 });
 
-t.test('EVAL-24: a VM that its owner stops after the step is known as stopped', (t) => {
+test('EVAL-24: a VM that its owner stops after the step is known as stopped', async (t) => {
   const world = new EvaluationWorld([AGE]);
   world.tick(3600);
   world.rows([{ ...row(3600, LOW), state: 1 }]);
@@ -101,22 +91,17 @@ t.test('EVAL-24: a VM that its owner stops after the step is known as stopped', 
     seconds(15, 400, 15).flatMap((at) => world.tick(at)),
     [],
   );
-  t.end();
 });
 
-t.test(
-  'EVAL-12: a rule saved while the clock was ahead evaluates the samples after the step',
-  (t) => {
-    const world = new EvaluationWorld([cpuRule({ rule: 'older', vms: ['vm-9'] })]);
-    world.tick(3600);
-    world.marker(3603, { upserts: [cpuRule({ sustainedMs: 0, fromMs: 1_700_003_603_000 })] });
-    world.tick(6);
-    t.same(world.rows([row(7, HIGH)], 7), ['fired at 7 since 7']);
-    t.end();
-  },
-);
+test('EVAL-12: a rule saved while the clock was ahead evaluates the samples after the step', async (t) => {
+  const world = new EvaluationWorld([cpuRule({ rule: 'older', vms: ['vm-9'] })]);
+  world.tick(3600);
+  world.marker(3603, { upserts: [cpuRule({ sustainedMs: 0, fromMs: 1_700_003_603_000 })] });
+  world.tick(6);
+  t.same(world.rows([row(7, HIGH)], 7), ['fired at 7 since 7']);
+});
 
-t.test('DUR-28: a VM retired while the clock was ahead is evaluated when it returns', (t) => {
+test('DUR-28: a VM retired while the clock was ahead is evaluated when it returns', async (t) => {
   const world = new EvaluationWorld([NOW]);
   world.state.isLive = true;
   world.rows([row(3600, LOW)]);
@@ -126,10 +111,9 @@ t.test('DUR-28: a VM retired while the clock was ahead is evaluated when it retu
   t.same(world.rows([row(6, HIGH)], 6), ['fired at 6 since 6']);
   world.tick(10);
   t.equal(world.state.retired.get('demo')?.get('vm-1')?.atMs, 1_700_000_010_000);
-  t.end();
 });
 
-t.test('EVAL-18: a decision that lies ahead does not silence a rebuilt evaluator', (t) => {
+test('EVAL-18: a decision that lies ahead does not silence a rebuilt evaluator', async (t) => {
   const key = { project: 'demo', rule: 'rule-1', evaluationRevision: 1, vm: 'vm-1', labels: '' };
   const startedMs = 1_700_003_600_000;
   const decided = {
@@ -143,10 +127,9 @@ t.test('EVAL-18: a decision that lies ahead does not silence a rebuilt evaluator
   world.state.isLive = true;
   t.same(world.tick(6), []);
   t.same(world.rows([row(7, LOW)], 7), ['recovered at 7'], 'it ends with a sample of now');
-  t.end();
 });
 
-t.test('no time of the state lies more than a minute ahead after a tick', (t) => {
+test('no time of the state lies more than a minute ahead after a tick', async (t) => {
   const world = new EvaluationWorld([NOW, { ...AGE, rule: 'age' }]);
   world.state.isLive = true;
   for (const at of seconds(3540, 3600)) {
@@ -183,5 +166,4 @@ t.test('no time of the state lies more than a minute ahead after a tick', (t) =>
   check('blind', world.state.blind?.untilMs);
   t.same(ahead, []);
   t.ok(world.state.counters.rebased > 0);
-  t.end();
 });

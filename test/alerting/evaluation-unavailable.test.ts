@@ -3,7 +3,7 @@
  * silent as a whole. Times are seconds since the start of the scenario; sources sample every 30 s,
  * and ticks arrive about every 15 s.
  */
-import t from 'tap';
+import { test } from 'tap';
 import type { EvaluationRule, LivenessReport } from '../../streams/telemetry/entry.ts';
 import {
   cpuRule,
@@ -58,7 +58,7 @@ function live(
   ]);
 }
 
-t.test('EVAL-04: unavailable telemetry fires its own rule from the moment it is due', (t) => {
+test('EVAL-04: unavailable telemetry fires its own rule from the moment it is due', async (t) => {
   for (const phase of [0, 1, 7, 14]) {
     const world = new EvaluationWorld([unavailable()]);
     world.tick(phase);
@@ -76,38 +76,29 @@ t.test('EVAL-04: unavailable telemetry fires its own rule from the moment it is 
   t.same(ticks(sustained, 15, 285), []);
   t.match(sustained.instance(), { state: 'SUSTAINING', sinceMs: START_MS + 120_000 });
   t.same(ticks(sustained, 300, 330), ['fired at 300 since 120'], 'plus the duration');
-  t.end();
 });
 
-t.test(
-  'EVAL-04: a fresh row recovers unavailable telemetry and leaves the metric rule unchanged',
-  (t) => {
-    const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
-    t.same(live(world, 0, 30, { cpu: HIGH }), ['fired at 0 since 0']);
-    t.same(ticks(world, 45, 330), ['dataMissing since 30']);
-    t.same(ticks(world, 345, 600), ['fired at 330 since 330'], 'silence ends neither');
-    t.same(
-      world.rows([{ at: 600 }]),
-      ['recovered at 600'],
-      'a row without the metric is telemetry',
-    );
-    t.match(
-      world.instances().map(({ rule, state, dataState }) => `${rule} ${state} ${dataState}`),
-      ['rule-1 FIRING MISSING', 'silent IDLE OBSERVED'],
-    );
-    t.same(world.rows([{ at: 630, cpu: LOW }]), ['recovered at 630']);
+test('EVAL-04: a fresh row recovers unavailable telemetry and leaves the metric rule unchanged', async (t) => {
+  const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
+  t.same(live(world, 0, 30, { cpu: HIGH }), ['fired at 0 since 0']);
+  t.same(ticks(world, 45, 330), ['dataMissing since 30']);
+  t.same(ticks(world, 345, 600), ['fired at 330 since 330'], 'silence ends neither');
+  t.same(world.rows([{ at: 600 }]), ['recovered at 600'], 'a row without the metric is telemetry');
+  t.match(
+    world.instances().map(({ rule, state, dataState }) => `${rule} ${state} ${dataState}`),
+    ['rule-1 FIRING MISSING', 'silent IDLE OBSERVED'],
+  );
+  t.same(world.rows([{ at: 630, cpu: LOW }]), ['recovered at 630']);
 
-    const slow = new EvaluationWorld([unavailable({ recoveryMs: 60_000 })]);
-    live(slow, 0, 0);
-    t.same(ticks(slow, 15, 600), ['fired at 300 since 300']);
-    t.same(live(slow, 615, 645), [], 'fresh rows span 30 of 60 s');
-    t.same(live(slow, 765, 795), [], 'a gap in the recovery restarts it');
-    t.same(live(slow, 825, 825), ['recovered at 825']);
-    t.end();
-  },
-);
+  const slow = new EvaluationWorld([unavailable({ recoveryMs: 60_000 })]);
+  live(slow, 0, 0);
+  t.same(ticks(slow, 15, 600), ['fired at 300 since 300']);
+  t.same(live(slow, 615, 645), [], 'fresh rows span 30 of 60 s');
+  t.same(live(slow, 765, 795), [], 'a gap in the recovery restarts it');
+  t.same(live(slow, 825, 825), ['recovered at 825']);
+});
 
-t.test('EVAL-07: a burst of old rows does not make telemetry look live', (t) => {
+test('EVAL-07: a burst of old rows does not make telemetry look live', async (t) => {
   const world = new EvaluationWorld([unavailable()]);
   live(world, 0, 0);
   t.same(ticks(world, 15, 900), ['fired at 300 since 300']);
@@ -122,10 +113,9 @@ t.test('EVAL-07: a burst of old rows does not make telemetry look live', (t) => 
   ticks(buffered, 15, 900);
   const all = seconds(30, 900).map((at) => ({ at, cpu: LOW }));
   t.same(buffered.rows(all, 905), ['corrected', 'recovered at 330'], 'until the present');
-  t.end();
 });
 
-t.test('EVAL-09: telemetry rejected for its clock has that cause', (t) => {
+test('EVAL-09: telemetry rejected for its clock has that cause', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
   live(world, 0, 30, { cpu: HIGH });
   const ahead = { outages: [], placed: [], clockAhead: [{ project: PROJECT, vm: 'vm-1' }] };
@@ -135,7 +125,6 @@ t.test('EVAL-09: telemetry rejected for its clock has that cause', (t) => {
   t.same(reasons, ['CLOCK_AHEAD', 'CLOCK_AHEAD'], 'of the reading and of the telemetry');
   t.same(world.rows([{ at: 600, cpu: LOW }], 380), [], 'a row from the future is not telemetry');
   t.equal(world.state.counters.future, 1);
-  t.end();
 });
 
 /** Reason of the last edge that has one. */
@@ -144,7 +133,7 @@ function reasonOf(world: EvaluationWorld): string {
   return edge?.kind === 'dataMissing' ? edge.reason : '';
 }
 
-t.test('an unexpected stop fires on one row and ends on a row with another state', (t) => {
+test('an unexpected stop fires on one row and ends on a row with another state', async (t) => {
   const world = new EvaluationWorld([stopped()]);
   t.same(live(world, 0, 60), []);
   t.same(world.rows([{ at: 90, state: CRASHED, stateReason: 'crashed' }]), [
@@ -160,10 +149,9 @@ t.test('an unexpected stop fires on one row and ends on a row with another state
     'fired at 330 since 330',
   ]);
   t.same(world.rows([{ at: 360, state: OFF, stateReason: 'shutdown' }]), ['recovered at 360']);
-  t.end();
 });
 
-t.test('an unreported reason recovers no crash, and is the owner’s stop only before one', (t) => {
+test('an unreported reason recovers no crash, and is the owner’s stop only before one', async (t) => {
   for (const stateReason of ['', 'unknown', 'daemon', 'from_snapshot']) {
     const world = new EvaluationWorld([stopped(), unavailable()]);
     const off = { state: OFF, stateReason };
@@ -181,10 +169,9 @@ t.test('an unreported reason recovers no crash, and is the owner’s stop only b
     );
     t.notMatch(reasonOf(world), 'VM_STOPPED');
   }
-  t.end();
 });
 
-t.test('an unrequested pause is an unexpected stop and suppresses no silence', (t) => {
+test('an unrequested pause is an unexpected stop and suppresses no silence', async (t) => {
   for (const stateReason of ['ioerror', 'watchdog', 'postcopy_failed', 'api_error']) {
     const world = new EvaluationWorld([stopped(), unavailable()]);
     live(world, 0, 60);
@@ -192,10 +179,9 @@ t.test('an unrequested pause is an unexpected stop and suppresses no silence', (
     t.same(world.rows([paused]), ['fired at 90 since 90']);
     t.match(ticks(world, 105, 900), ['dataMissing since 90', 'fired at 390 since 390']);
   }
-  t.end();
 });
 
-t.test('EVAL-15: a VM stopped by its owner pauses evaluation and recovers nothing', (t) => {
+test('EVAL-15: a VM stopped by its owner pauses evaluation and recovers nothing', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
   live(world, 0, 60, { cpu: HIGH });
   const off = { at: 90, state: OFF, stateReason: 'shutdown' };
@@ -221,10 +207,9 @@ t.test('EVAL-15: a VM stopped by its owner pauses evaluation and recovers nothin
   t.same(open.rows([{ ...off, at: 405 }]), ['dataMissing since 405'], 'it is not a recovery');
   t.equal(reasonOf(open), 'VM_STOPPED');
   t.same(live(open, 435, 435), ['recovered at 435'], 'running and being heard is a recovery');
-  t.end();
 });
 
-t.test('EVAL-15: a boot grace precedes unavailable telemetry', (t) => {
+test('EVAL-15: a boot grace precedes unavailable telemetry', async (t) => {
   const story = (first: Partial<ShortRow>) => {
     const world = new EvaluationWorld([unavailable({ threshold: 60 })]);
     live(world, 0, 60);
@@ -235,10 +220,9 @@ t.test('EVAL-15: a boot grace precedes unavailable telemetry', (t) => {
   };
   t.same(story({}), ['fired at 240 since 240'], 'it ran again at 120');
   t.same(story({ state: RUNNING }), ['fired at 180 since 180'], 'without a stop there is no grace');
-  t.end();
 });
 
-t.test('EVAL-24: a powered-off VM that repeats its last row is not live', (t) => {
+test('EVAL-24: a powered-off VM that repeats its last row is not live', async (t) => {
   const world = new EvaluationWorld([cpuRule(), unavailable()]);
   live(world, 0, 60, { cpu: HIGH });
   const off = { state: OFF, stateReason: 'shutdown' };
@@ -256,22 +240,17 @@ t.test('EVAL-24: a powered-off VM that repeats its last row is not live', (t) =>
     'a reading does not recover a crashed VM either',
   );
   t.equal(reasonOf(crashed), 'NO_DATA');
-  t.end();
 });
 
-t.test(
-  'EVAL-19: unavailable telemetry waits for the backlog and one interval after a restart',
-  (t) => {
-    const world = new EvaluationWorld([unavailable()]);
-    live(world, 0, 0);
-    world.rows([{ at: 0, cpu: LOW, vm: 'vm-2' }]);
-    t.same(ticks(world, 15, 60), []);
-    t.same([...world.tick(3600), ...world.tick(3615)], [], 'no tick was received for an hour');
-    t.same(world.rows([{ at: 3616, cpu: LOW }]), [], 'a VM that is heard again is not reported');
-    t.same(world.tick(3630), ['fired at 300 since 300 on vm-2'], 'the other since its true time');
-    t.end();
-  },
-);
+test('EVAL-19: unavailable telemetry waits for the backlog and one interval after a restart', async (t) => {
+  const world = new EvaluationWorld([unavailable()]);
+  live(world, 0, 0);
+  world.rows([{ at: 0, cpu: LOW, vm: 'vm-2' }]);
+  t.same(ticks(world, 15, 60), []);
+  t.same([...world.tick(3600), ...world.tick(3615)], [], 'no tick was received for an hour');
+  t.same(world.rows([{ at: 3616, cpu: LOW }]), [], 'a VM that is heard again is not reported');
+  t.same(world.tick(3630), ['fired at 300 since 300 on vm-2'], 'the other since its true time');
+});
 
 /** `count` VMs in DC-1; VMs from index `from` on are silent after 60 s. */
 function fleet(count: number, from: number, rules: readonly EvaluationRule[] = [unavailable()]) {
@@ -296,7 +275,7 @@ function fleet(count: number, from: number, rules: readonly EvaluationRule[] = [
   return { world, all, silent, rows, step, outage, calm: { ...calm, placed: [] } };
 }
 
-t.test('EVAL-19: a silent data center raises one incident per rule', (t) => {
+test('EVAL-19: a silent data center raises one incident per rule', async (t) => {
   const rules = [
     unavailable(),
     unavailable({ rule: 'named', vms: ['vm-6', 'vm-0'], threshold: 240 }),
@@ -342,10 +321,9 @@ t.test('EVAL-19: a silent data center raises one incident per rule', (t) => {
     'VMs that are still silent fire individually, from their true times',
   );
   t.same(rows(640, ['vm-8', 'vm-9']).filter((line) => line.startsWith('rec')).length, 4);
-  t.end();
 });
 
-t.test('a rule that cannot be evaluated fails its incidents and recovers none', (t) => {
+test('a rule that cannot be evaluated fails its incidents and recovers none', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   world.cpu(HIGH, [0]);
   const [rule] = world.state.projects.get(PROJECT)?.rules.values() ?? [];
@@ -358,5 +336,4 @@ t.test('a rule that cannot be evaluated fails its incidents and recovers none', 
   Object.assign(rule?.rule ?? {}, { operator });
   t.same(world.cpu(HIGH, [90]), ['evaluatorHealthy']);
   t.same(world.cpu(LOW, [120]), ['recovered at 120']);
-  t.end();
 });

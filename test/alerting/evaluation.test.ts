@@ -3,7 +3,7 @@
  * seconds since the start of the scenario; a row is received when it is observed unless the test
  * says otherwise.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { cpuRule, EvaluationWorld, START_MS, seconds } from '../support/evaluation-scenario.ts';
 
 /** A line of a transition that a later one of the same batch supersedes. */
@@ -14,7 +14,7 @@ function unnotified(line: string): string {
 const HIGH = 95;
 const LOW = 10;
 
-t.test('EVAL-01: a run fires when it spans the duration, with any number of samples', (t) => {
+test('EVAL-01: a run fires when it spans the duration, with any number of samples', async (t) => {
   const live = new EvaluationWorld([cpuRule()]);
   t.same(live.cpu(HIGH, seconds(0, 270)), [], 'ten samples span 270 s');
   t.same(live.cpu(HIGH, [300]), ['fired at 300 since 0'], 'the eleventh completes 300 s');
@@ -32,10 +32,9 @@ t.test('EVAL-01: a run fires when it spans the duration, with any number of samp
   broken.cpu(LOW, [300]);
   t.same(broken.cpu(HIGH, seconds(330, 600)), [], 'a good sample ends the run');
   t.same(broken.cpu(HIGH, [630]), ['fired at 630 since 330']);
-  t.end();
 });
 
-t.test('EVAL-02: a gap up to the tolerance keeps the run, and a longer gap restarts it', (t) => {
+test('EVAL-02: a gap up to the tolerance keeps the run, and a longer gap restarts it', async (t) => {
   const kept = new EvaluationWorld([cpuRule()]);
   kept.cpu(HIGH, [0, 30, 120, 210]);
   t.same(kept.cpu(HIGH, [300]), ['fired at 300 since 0'], 'gaps of 90 s');
@@ -56,10 +55,9 @@ t.test('EVAL-02: a gap up to the tolerance keeps the run, and a longer gap resta
   t.same(restarted.tick(3600), [], 'silence neither promotes nor drops a run');
   t.same(restarted.cpu(HIGH, seconds(3600, 3870)), [], 'the run begins after the gap');
   t.same(restarted.cpu(HIGH, [3900]), ['fired at 3900 since 3600']);
-  t.end();
 });
 
-t.test('EVAL-03: a gap does not recover a firing alert, observed good samples do', (t) => {
+test('EVAL-03: a gap does not recover a firing alert, observed good samples do', async (t) => {
   const world = new EvaluationWorld([cpuRule({ recoveryMs: 60_000 })]);
   for (const at of seconds(0, 300)) {
     world.tick(at);
@@ -87,10 +85,9 @@ t.test('EVAL-03: a gap does not recover a firing alert, observed good samples do
   hysteresis.cpu(HIGH, [0]);
   t.same(hysteresis.cpu(85, seconds(30, 600)), [], 'nothing changes between the thresholds');
   t.same(hysteresis.cpu(79, [630]), ['recovered at 630']);
-  t.end();
 });
 
-t.test('EVAL-05: a late sample is inserted and its window recomputed', (t) => {
+test('EVAL-05: a late sample is inserted and its window recomputed', async (t) => {
   const split = new EvaluationWorld([cpuRule()]);
   split.cpu(HIGH, [0, 30, 60, 120, 150, 180, 210, 240, 270]);
   t.same(split.rows([{ at: 90, cpu: LOW }], 271), [], 'a late good sample splits the run');
@@ -116,10 +113,9 @@ t.test('EVAL-05: a late sample is inserted and its window recomputed', (t) => {
   tooLate.cpu(HIGH, seconds(300, 630));
   t.same(tooLate.rows([{ at: 329, cpu: LOW }], 631), [], 'beyond the lateness bound');
   t.equal(tooLate.state.counters.tooLate, 1, 'it is counted and remains only in history');
-  t.end();
 });
 
-t.test('EVAL-06: a late breach that completes a run notifies only if the run is fresh', (t) => {
+test('EVAL-06: a late breach that completes a run notifies only if the run is fresh', async (t) => {
   const past = new EvaluationWorld([cpuRule({ sustainedMs: 120_000 })]);
   past.cpu(HIGH, [0, 30]);
   past.cpu(HIGH, [125, 150]);
@@ -154,10 +150,9 @@ t.test('EVAL-06: a late breach that completes a run notifies only if the run is 
     ['fired at 300 since 0 unnotified', 'recovered at 660'],
     'it is recorded once it is over',
   );
-  t.end();
 });
 
-t.test('a late breach within a notified recovery starts nothing by itself', (t) => {
+test('a late breach within a notified recovery starts nothing by itself', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 30_000, recoveryMs: 90_000 })]);
   t.same(world.cpu(HIGH, [0, 30]), ['fired at 30 since 0']);
   t.same(world.cpu(LOW, seconds(60, 150)), ['recovered at 150']);
@@ -174,61 +169,52 @@ t.test('a late breach within a notified recovery starts nothing by itself', (t) 
   later.cpu(LOW, seconds(60, 150));
   later.rows([{ at: 100, cpu: HIGH }], 151);
   t.same(later.cpu(HIGH, [600, 630]), ['fired at 630 since 600'], 'however long the silence');
-  t.end();
 });
 
-t.test(
-  'EVAL-07: a buffered batch is sorted, applied whole, and notifies only its last transition',
-  (t) => {
-    const rows = [
-      ...seconds(0, 300).map((at) => ({ at, cpu: HIGH })),
-      ...seconds(330, 600).map((at) => ({ at, cpu: LOW })),
-      ...seconds(630, 930).map((at) => ({ at, cpu: HIGH })),
-    ];
-    const world = new EvaluationWorld([cpuRule()]);
-    const lines = world.rows(rows.toReversed(), 940);
-    const first = ['fired at 300 since 0 unnotified', 'recovered at 330'];
-    t.same(lines, [...first.map(unnotified), 'fired at 930 since 630']);
+test('EVAL-07: a buffered batch is sorted, applied whole, and notifies only its last transition', async (t) => {
+  const rows = [
+    ...seconds(0, 300).map((at) => ({ at, cpu: HIGH })),
+    ...seconds(330, 600).map((at) => ({ at, cpu: LOW })),
+    ...seconds(630, 930).map((at) => ({ at, cpu: HIGH })),
+  ];
+  const world = new EvaluationWorld([cpuRule()]);
+  const lines = world.rows(rows.toReversed(), 940);
+  const first = ['fired at 300 since 0 unnotified', 'recovered at 330'];
+  t.same(lines, [...first.map(unnotified), 'fired at 930 since 630']);
 
-    const firing = new EvaluationWorld([cpuRule()]);
-    firing.cpu(HIGH, seconds(0, 300));
-    const again = [330, ...seconds(360, 660)].map((at) => ({ at, cpu: at === 330 ? LOW : HIGH }));
-    const expected = ['recovered at 330 unnotified', 'fired at 660 since 360'];
-    t.same(firing.rows(again, 661), expected, 'firing before and after: one message');
+  const firing = new EvaluationWorld([cpuRule()]);
+  firing.cpu(HIGH, seconds(0, 300));
+  const again = [330, ...seconds(360, 660)].map((at) => ({ at, cpu: at === 330 ? LOW : HIGH }));
+  const expected = ['recovered at 330 unnotified', 'fired at 660 since 360'];
+  t.same(firing.rows(again, 661), expected, 'firing before and after: one message');
 
-    const missing = new EvaluationWorld([cpuRule()]);
-    missing.tick(0);
-    missing.cpu(HIGH, seconds(0, 300));
-    for (const at of seconds(300, 3600)) missing.tick(at);
-    t.equal(missing.edges.at(-1)?.kind, 'dataMissing');
-    const old = seconds(330, 900).map((at) => ({ at, cpu: HIGH }));
-    t.same(missing.rows(old, 3600), [], 'a burst of old samples is not live telemetry');
-    t.same(missing.rows([{ at: 3590, cpu: HIGH }], 3600), ['dataObserved at 3590']);
-    t.end();
-  },
-);
+  const missing = new EvaluationWorld([cpuRule()]);
+  missing.tick(0);
+  missing.cpu(HIGH, seconds(0, 300));
+  for (const at of seconds(300, 3600)) missing.tick(at);
+  t.equal(missing.edges.at(-1)?.kind, 'dataMissing');
+  const old = seconds(330, 900).map((at) => ({ at, cpu: HIGH }));
+  t.same(missing.rows(old, 3600), [], 'a burst of old samples is not live telemetry');
+  t.same(missing.rows([{ at: 3590, cpu: HIGH }], 3600), ['dataObserved at 3590']);
+});
 
-t.test(
-  'EVAL-08: a duplicate sample is ignored, and another value at its time is a conflict',
-  (t) => {
-    const world = new EvaluationWorld([cpuRule()]);
-    world.cpu(HIGH, seconds(0, 270));
-    t.same(world.cpu(HIGH, seconds(0, 270)), []);
-    t.equal(world.state.counters.duplicates, 10);
-    t.equal(world.state.counters.conflicts, 0);
-    t.same(world.rows([{ at: 150, cpu: LOW }], 271), [], 'the first value is kept');
-    t.equal(world.state.counters.conflicts, 1);
-    t.same(world.cpu(HIGH, [300]), ['fired at 300 since 0'], 'so the run is complete');
+test('EVAL-08: a duplicate sample is ignored, and another value at its time is a conflict', async (t) => {
+  const world = new EvaluationWorld([cpuRule()]);
+  world.cpu(HIGH, seconds(0, 270));
+  t.same(world.cpu(HIGH, seconds(0, 270)), []);
+  t.equal(world.state.counters.duplicates, 10);
+  t.equal(world.state.counters.conflicts, 0);
+  t.same(world.rows([{ at: 150, cpu: LOW }], 271), [], 'the first value is kept');
+  t.equal(world.state.counters.conflicts, 1);
+  t.same(world.cpu(HIGH, [300]), ['fired at 300 since 0'], 'so the run is complete');
 
-    const both = new EvaluationWorld([cpuRule({ sustainedMs: 0, metricId: 'load_1m' })]);
-    both.rows([{ at: 0, cpu: HIGH }]);
-    const other = both.rows([{ at: 0, series: { svc_vm_load1: 99 } }]);
-    t.same(other, ['fired at 0 since 0'], 'another series at the same time is not a conflict');
-    t.end();
-  },
-);
+  const both = new EvaluationWorld([cpuRule({ sustainedMs: 0, metricId: 'load_1m' })]);
+  both.rows([{ at: 0, cpu: HIGH }]);
+  const other = both.rows([{ at: 0, series: { svc_vm_load1: 99 } }]);
+  t.same(other, ['fired at 0 since 0'], 'another series at the same time is not a conflict');
+});
 
-t.test('EVAL-09: a sample from the future is rejected, and a clock set back is ordered', (t) => {
+test('EVAL-09: a sample from the future is rejected, and a clock set back is ordered', async (t) => {
   const future = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   t.same(future.rows([{ at: 61, cpu: HIGH }], 0), []);
   t.equal(future.state.counters.future, 1);
@@ -282,5 +268,4 @@ t.test('EVAL-09: a sample from the future is rejected, and a clock set back is o
   t.same(batch.rows(mixed.toReversed(), 3660), [], 'a batch is also ordered by boot and sequence');
   t.equal(batch.state.counters.clockBackwards, 1);
   t.equal(batch.instance().sinceMs, (batch.instance().lastObservedMs ?? 0) - 300_000);
-  t.end();
 });

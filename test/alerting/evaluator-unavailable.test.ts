@@ -3,7 +3,7 @@
  * a silent data center raises one incident per rule, and a restart changes nothing, even if the log
  * no longer reaches the last observation.
  */
-import t from 'tap';
+import { test } from 'tap';
 import type { EvaluatorDeps } from '../../actors/alerting/evaluator/evaluator.ts';
 import type { IncidentHeldVmsBody } from '../../actors/alerting/incident.ts';
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
@@ -75,43 +75,37 @@ async function outage(world: Watching): Promise<void> {
   await world.hear(12, { [PROJECT]: vms(1, 2), [OTHER]: vms(5, 5) });
 }
 
-t.test(
-  'EVAL-19: an outage is judged over all projects, and each project is notified of its own VMs',
-  async (t) => {
-    t.not(partitionOf(PROJECT), partitionOf(OTHER));
-    const world = await watching(t);
-    await outage(world);
-    const common = { vm: '', state: 'FIRING', since: 360, datacenter: 'DC-1' };
-    t.same(incidentsOf(world), [{ ...common, heldVmCount: 2, names: vms(3, 4) }]);
-    t.same(incidentsOf(world, OTHER), [{ ...common, heldVmCount: 3, names: vms(6, 8) }]);
-    await world.hear(2, { [PROJECT]: vms(1, 4), [OTHER]: vms(5, 7) });
-    const ended = { ...common, state: 'RECOVERED' };
-    t.match(incidentsOf(world), [{ ...ended, heldVmCount: 2 }]);
-    t.match(
-      incidentsOf(world, OTHER).toSorted((a, b) => (a.vm < b.vm ? -1 : 1)),
-      [ended, { vm: 'vm-8', state: 'FIRING', since: 360 }],
-      'the VM that is still silent fires individually',
-    );
-    t.equal(incidentsOf(world, OTHER)[1]?.datacenter, undefined);
-  },
-);
+test('EVAL-19: an outage is judged over all projects, and each project is notified of its own VMs', async (t) => {
+  t.not(partitionOf(PROJECT), partitionOf(OTHER));
+  const world = await watching(t);
+  await outage(world);
+  const common = { vm: '', state: 'FIRING', since: 360, datacenter: 'DC-1' };
+  t.same(incidentsOf(world), [{ ...common, heldVmCount: 2, names: vms(3, 4) }]);
+  t.same(incidentsOf(world, OTHER), [{ ...common, heldVmCount: 3, names: vms(6, 8) }]);
+  await world.hear(2, { [PROJECT]: vms(1, 4), [OTHER]: vms(5, 7) });
+  const ended = { ...common, state: 'RECOVERED' };
+  t.match(incidentsOf(world), [{ ...ended, heldVmCount: 2 }]);
+  t.match(
+    incidentsOf(world, OTHER).toSorted((a, b) => (a.vm < b.vm ? -1 : 1)),
+    [ended, { vm: 'vm-8', state: 'FIRING', since: 360 }],
+    'the VM that is still silent fires individually',
+  );
+  t.equal(incidentsOf(world, OTHER)[1]?.datacenter, undefined);
+});
 
-t.test(
-  'EVAL-19: fewer than five silent VMs, or at most 30 %, have incidents of their own',
-  async (t) => {
-    const world = await watching(t);
-    await world.hear(3, { [PROJECT]: vms(1, 10), [OTHER]: vms(11, 18) });
-    await world.hear(12, { [PROJECT]: vms(1, 5), [OTHER]: vms(11, 18) });
-    const found = incidentsOf(world).map(({ vm, state }) => `${vm} ${state}`);
-    t.same(
-      found.sort(),
-      ['vm-10', ...vms(6, 9)].map((vm) => `${vm} FIRING`),
-      '5 of 18',
-    );
-  },
-);
+test('EVAL-19: fewer than five silent VMs, or at most 30 %, have incidents of their own', async (t) => {
+  const world = await watching(t);
+  await world.hear(3, { [PROJECT]: vms(1, 10), [OTHER]: vms(11, 18) });
+  await world.hear(12, { [PROJECT]: vms(1, 5), [OTHER]: vms(11, 18) });
+  const found = incidentsOf(world).map(({ vm, state }) => `${vm} ${state}`);
+  t.same(
+    found.sort(),
+    ['vm-10', ...vms(6, 9)].map((vm) => `${vm} FIRING`),
+    '5 of 18',
+  );
+});
 
-t.test('EVAL-19: an outage’s incident recovers by a fresh row of one of its VMs', async (t) => {
+test('EVAL-19: an outage’s incident recovers by a fresh row of one of its VMs', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 2), [OTHER]: vms(5, 12) });
   await world.hear(14, { [OTHER]: vms(5, 5) });
@@ -134,7 +128,7 @@ t.test('EVAL-19: an outage’s incident recovers by a fresh row of one of its VM
   t.match(incidentsOf(world), [{ state: 'RECOVERED' }, { state: 'RECOVERED' }]);
 });
 
-t.test('EVAL-19: retired VMs of an outage cause no recovery', async (t) => {
+test('EVAL-19: retired VMs of an outage cause no recovery', async (t) => {
   const world = await watching(t);
   const retire = (names: readonly string[]) =>
     retireVms(world.host, { project: PROJECT, by: { kind: 'human', name: 'ada' }, vms: names });
@@ -163,7 +157,7 @@ t.test('EVAL-19: retired VMs of an outage cause no recovery', async (t) => {
   t.match(incidentsOf(world), [{ state: 'RETIRED' }, { state: 'RECOVERED' }], 'and ends');
 });
 
-t.test('EVAL-19: a VM that fails on its own during an outage has its own incident', async (t) => {
+test('EVAL-19: a VM that fails on its own during an outage has its own incident', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 10) });
   await world.hear(14, { [PROJECT]: vms(1, 5) });
@@ -178,7 +172,7 @@ t.test('EVAL-19: a VM that fails on its own during an outage has its own inciden
   ]);
 });
 
-t.test('EVAL-19: an outage in steps stays one incident', async (t) => {
+test('EVAL-19: an outage in steps stays one incident', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 16) });
   await world.hear(14, { [PROJECT]: vms(1, 10) });
@@ -196,7 +190,7 @@ t.test('EVAL-19: an outage in steps stays one incident', async (t) => {
   );
 });
 
-t.test('EVAL-18: a restart at any moment of an outage changes nothing', async (t) => {
+test('EVAL-18: a restart at any moment of an outage changes nothing', async (t) => {
   const undisturbed = await watching(t);
   await outage(undisturbed);
   await undisturbed.hear(2, { [PROJECT]: vms(1, 4), [OTHER]: vms(5, 7) });
@@ -222,7 +216,7 @@ t.test('EVAL-18: a restart at any moment of an outage changes nothing', async (t
   }
 });
 
-t.test('EVAL-18: a VM silent since before the log’s floor is still known', async (t) => {
+test('EVAL-18: a VM silent since before the log’s floor is still known', async (t) => {
   const lastMs = START_MS + 60_000;
   const columns = {
     timesMs: Float64Array.of(lastMs),
@@ -257,7 +251,7 @@ t.test('EVAL-18: a VM silent since before the log’s floor is still known', asy
   t.match(incidentsOf(world), [{ vm: 'vm-2', state: 'RECOVERED' }]);
 });
 
-t.test('EVAL-16: a rule saved while a VM is silent fires from the true moment', async (t) => {
+test('EVAL-16: a rule saved while a VM is silent fires from the true moment', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 2) });
   await world.hear(60, { [PROJECT]: vms(1, 1) });
@@ -281,7 +275,7 @@ t.test('EVAL-16: a rule saved while a VM is silent fires from the true moment', 
   );
 });
 
-t.test('EVAL-09: an incident names a fast clock as its cause', async (t) => {
+test('EVAL-09: an incident names a fast clock as its cause', async (t) => {
   const ahead = [{ project: PROJECT, vm: 'vm-2' }];
   const world = await watching(t, { clockAhead: () => ahead });
   await world.hear(3, { [PROJECT]: vms(1, 2) });
@@ -296,7 +290,7 @@ function firingOf(world: Watching, project = PROJECT) {
   return incidentsOf(world, project).filter(({ state }) => state === 'FIRING');
 }
 
-t.test('EVAL-09, EVAL-19: an outage is found after the clock was ahead and set back', async (t) => {
+test('EVAL-09, EVAL-19: an outage is found after the clock was ahead and set back', async (t) => {
   const world = await watching(t);
   const all = { [PROJECT]: vms(1, 4), [OTHER]: vms(5, 8) };
   await world.hear(3, all);
@@ -315,7 +309,7 @@ t.test('EVAL-09, EVAL-19: an outage is found after the clock was ahead and set b
   t.same(firingOf(world), []);
 });
 
-t.test('EVAL-09, EVAL-18: a restart after the clock was set back waits for nothing', async (t) => {
+test('EVAL-09, EVAL-18: a restart after the clock was set back waits for nothing', async (t) => {
   const world = await watching(t);
   const all = { [PROJECT]: vms(1, 2), [OTHER]: [] };
   await world.hear(3, all);
@@ -334,7 +328,7 @@ t.test('EVAL-09, EVAL-18: a restart after the clock was set back waits for nothi
   t.match(firingOf(world), [{ vm: 'vm-1' }], 'and the other one fires in time');
 });
 
-t.test('EVAL-09, EVAL-18: a restart recovers nothing by samples of before the step', async (t) => {
+test('EVAL-09, EVAL-18: a restart recovers nothing by samples of before the step', async (t) => {
   const world = await openAlertingWorld(t);
   world.startRules();
   const first = await world.startEvaluator();

@@ -2,7 +2,7 @@
  * The evaluator on its whole path: rows arrive, the log is folded, edges are committed on a real
  * host. A restart at any position changes nothing, and an outage loses nothing.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
@@ -40,33 +40,28 @@ async function observe(world: AlertingWorld, value: number, count: number, proje
 const events = (world: AlertingWorld, project = PROJECT) =>
   world.deliveries(project).map(({ event }) => event);
 
-t.test(
-  'an alert fires, keeps firing while data is missing, and recovers by observations',
-  async (t) => {
-    const world = await evaluating(t);
-    await observe(world, 95, 2);
-    t.match(world.evaluator.instances(PROJECT), [{ state: 'SUSTAINING', sinceMs: START_MS }]);
-    t.same(world.incidents(), []);
-    await observe(world, 95, 1);
-    t.match(world.incidents(), [
-      { state: 'FIRING', startedMs: START_MS, dataMissingSinceMs: null },
-    ]);
-    await world.pass(3_600_000, 15_000);
-    const lastMs = START_MS + 60_000;
-    t.match(world.incidents(), [{ state: 'FIRING', dataMissingSinceMs: lastMs }]);
-    t.match(world.evaluator.instances(PROJECT), [{ state: 'FIRING', dataState: 'MISSING' }]);
-    t.same(events(world), ['FIRING'], 'silence recovers nothing');
-    await observe(world, 95, 1);
-    t.match(world.incidents(), [{ state: 'FIRING', dataMissingSinceMs: null }]);
-    await observe(world, 20, 1);
-    t.match(world.incidents(), [{ state: 'RECOVERED', value: 20 }]);
-    t.same(
-      events(world),
-      ['FIRING'],
-      'without a firing notification there is no recovery notification',
-    );
-  },
-);
+test('an alert fires, keeps firing while data is missing, and recovers by observations', async (t) => {
+  const world = await evaluating(t);
+  await observe(world, 95, 2);
+  t.match(world.evaluator.instances(PROJECT), [{ state: 'SUSTAINING', sinceMs: START_MS }]);
+  t.same(world.incidents(), []);
+  await observe(world, 95, 1);
+  t.match(world.incidents(), [{ state: 'FIRING', startedMs: START_MS, dataMissingSinceMs: null }]);
+  await world.pass(3_600_000, 15_000);
+  const lastMs = START_MS + 60_000;
+  t.match(world.incidents(), [{ state: 'FIRING', dataMissingSinceMs: lastMs }]);
+  t.match(world.evaluator.instances(PROJECT), [{ state: 'FIRING', dataState: 'MISSING' }]);
+  t.same(events(world), ['FIRING'], 'silence recovers nothing');
+  await observe(world, 95, 1);
+  t.match(world.incidents(), [{ state: 'FIRING', dataMissingSinceMs: null }]);
+  await observe(world, 20, 1);
+  t.match(world.incidents(), [{ state: 'RECOVERED', value: 20 }]);
+  t.same(
+    events(world),
+    ['FIRING'],
+    'without a firing notification there is no recovery notification',
+  );
+});
 
 /** A story with every kind of event: a firing, a gap, late and repeated rows, a second incident. */
 async function live(world: Evaluating): Promise<void> {
@@ -120,7 +115,7 @@ function paths(world: AlertingWorld): string[] {
   return page.items.map(({ instance, event }) => `${instance} ${event.type}`);
 }
 
-t.test('a restart after the whole log changes nothing', async (t) => {
+test('a restart after the whole log changes nothing', async (t) => {
   const world = await evaluating(t);
   await live(world);
   t.match(
@@ -140,7 +135,7 @@ t.test('a restart after the whole log changes nothing', async (t) => {
   }
 });
 
-t.test('a restart at any position does not change the result', async (t) => {
+test('a restart at any position does not change the result', async (t) => {
   const undisturbed = await evaluating(t);
   await live(undisturbed);
   const world = await evaluating(t);
@@ -167,26 +162,23 @@ t.test('a restart at any position does not change the result', async (t) => {
 });
 
 for (const moment of ['before', 'after'] as const) {
-  t.test(
-    `a rule that becomes active while a member starts, ${moment} it reads the markers, is applied`,
-    async (t) => {
-      const world = await openAlertingWorld(t);
-      world.startRules();
-      await world.startEvaluator();
-      await observe(world, 95, 4);
-      await observe(world, 20, 20);
-      const comesIntoForce = async (): Promise<void> => {
-        await world.saveRule();
-        await world.until('the rule is applied', () => world.rule().value === 'active');
-      };
-      const stream = atMarkers(world.stream, moment, comesIntoForce);
-      const { evaluator } = await world.startEvaluator(undefined, { stream });
-      await world.settle();
-      t.equal(world.rule().value, 'active');
-      t.match(evaluator.instances(PROJECT), [{ state: 'IDLE' }]);
-      t.same(world.incidents(), [], 'much older observations are not its own');
-    },
-  );
+  test(`a rule that becomes active while a member starts, ${moment} it reads the markers, is applied`, async (t) => {
+    const world = await openAlertingWorld(t);
+    world.startRules();
+    await world.startEvaluator();
+    await observe(world, 95, 4);
+    await observe(world, 20, 20);
+    const comesIntoForce = async (): Promise<void> => {
+      await world.saveRule();
+      await world.until('the rule is applied', () => world.rule().value === 'active');
+    };
+    const stream = atMarkers(world.stream, moment, comesIntoForce);
+    const { evaluator } = await world.startEvaluator(undefined, { stream });
+    await world.settle();
+    t.equal(world.rule().value, 'active');
+    t.match(evaluator.instances(PROJECT), [{ state: 'IDLE' }]);
+    t.same(world.incidents(), [], 'much older observations are not its own');
+  });
 }
 
 /** Runs an action once, right before or right after all markers of the log are read. */
@@ -213,7 +205,7 @@ function atMarkers(stream: Stream, moment: 'before' | 'after', act: () => Promis
   });
 }
 
-t.test('an evaluator that was down fires late and reports both times', async (t) => {
+test('an evaluator that was down fires late and reports both times', async (t) => {
   const world = await evaluating(t);
   await world.stop();
   await observe(world, 95, 3);
@@ -224,7 +216,7 @@ t.test('an evaluator that was down fires late and reports both times', async (t)
   t.match(world.incidents(), [{ startedMs: START_MS, firedMs, dataMissingSinceMs: null }]);
 });
 
-t.test('edges that the stream rejects are neither lost nor reported twice', async (t) => {
+test('edges that the stream rejects are neither lost nor reported twice', async (t) => {
   const faults: AppendFault[] = [() => 'refused', () => 'unknown'];
   for (const fault of faults) {
     const world = await evaluating(t);
@@ -241,7 +233,7 @@ t.test('edges that the stream rejects are neither lost nor reported twice', asyn
   }
 });
 
-t.test('nothing counts as evaluated during an outage, and a stop ends the wait', async (t) => {
+test('nothing counts as evaluated during an outage, and a stop ends the wait', async (t) => {
   const world = await evaluating(t);
   await observe(world, 95, 2);
   world.faults.append = ({ stream }) => (stream === 'EVENTS' ? 'refused' : undefined);
@@ -257,7 +249,7 @@ t.test('nothing counts as evaluated during an outage, and a stop ends the wait',
   await world.until('it fires', () => world.incidents().length === 1);
 });
 
-t.test('a stop waits for the commit in progress', async (t) => {
+test('a stop waits for the commit in progress', async (t) => {
   const world = await evaluating(t);
   await observe(world, 95, 2);
   const { submit } = world.host;
@@ -283,40 +275,37 @@ t.test('a stop waits for the commit in progress', async (t) => {
   t.equal(world.incidents().length, 1);
 });
 
-t.test(
-  'edges of many instances are committed in order, in commits within the size limit',
-  async (t) => {
-    const world = await evaluating(t);
-    const hooks = [world.hook];
-    for (let i = 0; i < 4; i++) hooks.push(await world.addDestination());
-    await world.saveRule({ sustainedSeconds: 0, destinationNames: hooks });
-    await world.pass(1_000);
-    const vms = Array.from({ length: 300 }, (_, i) => `vm-${i}`);
-    await world.cpu(95, vms);
-    await world.until('all fire', () => world.incidents().length === vms.length);
-    t.equal(world.deliveries().length, 5 * vms.length);
-    // Down, up and down again in one batch: all is recorded, only the end is reported.
-    const rows = [20, 95, 20].map((value, i) => ({
-      ...rowAt(world, (i + 1) * 1_000),
-      values: [value],
-    }));
-    await world.ingest.write({ project: PROJECT, batchId: '', rows });
-    await world.settle();
-    const ofVm = world.incidents().filter(({ vm }) => vm === 'vm-1');
-    t.match(ofVm, [{ state: 'RECOVERED' }, { state: 'RECOVERED' }]);
-    const { items } = world.host.view(PROJECT).transitions({
-      limit: 100,
-      machine: 'alertInstance',
-      instance: ofVm[0]?.alertInstance ?? '',
-    });
-    t.same(
-      items.map(({ event }) => event.type).filter((type) => type !== 'xstate.init'),
-      ['breachStarted', 'sustained', 'recovered', 'breachStarted', 'sustained', 'recovered'],
-    );
-  },
-);
+test('edges of many instances are committed in order, in commits within the size limit', async (t) => {
+  const world = await evaluating(t);
+  const hooks = [world.hook];
+  for (let i = 0; i < 4; i++) hooks.push(await world.addDestination());
+  await world.saveRule({ sustainedSeconds: 0, destinationNames: hooks });
+  await world.pass(1_000);
+  const vms = Array.from({ length: 300 }, (_, i) => `vm-${i}`);
+  await world.cpu(95, vms);
+  await world.until('all fire', () => world.incidents().length === vms.length);
+  t.equal(world.deliveries().length, 5 * vms.length);
+  // Down, up and down again in one batch: all is recorded, only the end is reported.
+  const rows = [20, 95, 20].map((value, i) => ({
+    ...rowAt(world, (i + 1) * 1_000),
+    values: [value],
+  }));
+  await world.ingest.write({ project: PROJECT, batchId: '', rows });
+  await world.settle();
+  const ofVm = world.incidents().filter(({ vm }) => vm === 'vm-1');
+  t.match(ofVm, [{ state: 'RECOVERED' }, { state: 'RECOVERED' }]);
+  const { items } = world.host.view(PROJECT).transitions({
+    limit: 100,
+    machine: 'alertInstance',
+    instance: ofVm[0]?.alertInstance ?? '',
+  });
+  t.same(
+    items.map(({ event }) => event.type).filter((type) => type !== 'xstate.init'),
+    ['breachStarted', 'sustained', 'recovered', 'breachStarted', 'sustained', 'recovered'],
+  );
+});
 
-t.test('projects do not see each other, in one partition or several', async (t) => {
+test('projects do not see each other, in one partition or several', async (t) => {
   const world = await evaluating(t);
   const projects = ['p-1', 'p-2'];
   for (const project of projects) await world.saveRule({}, { project });
@@ -331,7 +320,7 @@ t.test('projects do not see each other, in one partition or several', async (t) 
   t.same(world.incidents(), []);
 });
 
-t.test('an edge that cannot be decided is a fault and blocks no other', async (t) => {
+test('an edge that cannot be decided is a fault and blocks no other', async (t) => {
   const world = await openAlertingWorld(t);
   const faults: string[] = [];
   world.startRules();
@@ -385,7 +374,7 @@ async function beside(t: Parameters<typeof openAlertingWorld>[0]) {
   return { ...world, ...running, member };
 }
 
-t.test('DUR-13: a member that takes over decides its predecessor’s undecided edges', async (t) => {
+test('DUR-13: a member that takes over decides its predecessor’s undecided edges', async (t) => {
   const world = await beside(t);
   world.member.isOwner = false;
   await observe(world, 95, 4);
@@ -401,42 +390,36 @@ t.test('DUR-13: a member that takes over decides its predecessor’s undecided e
   t.ok(world.evaluator.throughSequence() >= through);
 });
 
-t.test(
-  'edges that the owner reports as decided are not decided again by its successor',
-  async (t) => {
-    const world = await beside(t);
-    world.member.isOwner = false;
-    await observe(world, 95, 4);
-    world.member.decided = world.evaluator.throughSequence();
-    await observe(world, 95, 1);
-    world.member.isOwner = true;
-    world.member.decided = 0;
-    await world.pass(30_000, 15_000);
-    t.same(
-      world.incidents(),
-      [],
-      'the edge is missing, because the owner in this test did not decide it',
-    );
-  },
-);
+test('edges that the owner reports as decided are not decided again by its successor', async (t) => {
+  const world = await beside(t);
+  world.member.isOwner = false;
+  await observe(world, 95, 4);
+  world.member.decided = world.evaluator.throughSequence();
+  await observe(world, 95, 1);
+  world.member.isOwner = true;
+  world.member.decided = 0;
+  await world.pass(30_000, 15_000);
+  t.same(
+    world.incidents(),
+    [],
+    'the edge is missing, because the owner in this test did not decide it',
+  );
+});
 
-t.test(
-  'edges that waited for a rule are dropped when its next owner has decided them',
-  async (t) => {
-    const world = await beside(t);
-    world.faults.append = ({ subject }) => (subject.endsWith('.rules') ? 'refused' : undefined);
-    await world.saveRule({ displayName: 'Renamed', destinationNames: [] });
-    await observe(world, 95, 4);
-    t.same(world.incidents(), [], 'the edge waits for the rule');
-    const through = world.evaluator.throughSequence();
-    world.member.isOwner = false;
-    world.faults.append = () => undefined;
-    await world.pass(10_000, 1_000);
-    world.member.decided = Number.POSITIVE_INFINITY;
-    await observe(world, 95, 1);
-    world.member.isOwner = true;
-    const { lastSequence } = await world.stream.state(SAMPLES_STREAM);
-    t.ok(through < lastSequence - 2, `${through} is far behind ${lastSequence}`);
-    t.ok(world.evaluator.throughSequence() >= lastSequence - 1, 'it no longer delays anything');
-  },
-);
+test('edges that waited for a rule are dropped when its next owner has decided them', async (t) => {
+  const world = await beside(t);
+  world.faults.append = ({ subject }) => (subject.endsWith('.rules') ? 'refused' : undefined);
+  await world.saveRule({ displayName: 'Renamed', destinationNames: [] });
+  await observe(world, 95, 4);
+  t.same(world.incidents(), [], 'the edge waits for the rule');
+  const through = world.evaluator.throughSequence();
+  world.member.isOwner = false;
+  world.faults.append = () => undefined;
+  await world.pass(10_000, 1_000);
+  world.member.decided = Number.POSITIVE_INFINITY;
+  await observe(world, 95, 1);
+  world.member.isOwner = true;
+  const { lastSequence } = await world.stream.state(SAMPLES_STREAM);
+  t.ok(through < lastSequence - 2, `${through} is far behind ${lastSequence}`);
+  t.ok(world.evaluator.throughSequence() >= lastSequence - 1, 'it no longer delays anything');
+});

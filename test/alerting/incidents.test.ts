@@ -2,7 +2,7 @@
  * User actions on a firing incident, end to end: through the host, its timers and a deliverer whose
  * endpoint is scripted, under a virtual clock. test/platform/machines walks the machine alone.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { decideEdge } from '../../actors/alerting/incident.ts';
 import { createIncidentActions } from '../../actors/alerting/incident-actions.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
@@ -52,7 +52,7 @@ async function firing(world: DeliveryWorld, spec: object = {}) {
   return actsOf(world);
 }
 
-t.test('STATE-03: an acknowledged incident keeps firing and records attention only', async (t) => {
+test('STATE-03: an acknowledged incident keeps firing and records attention only', async (t) => {
   const world = await openDeliveryWorld(t);
   const { actions, about, acknowledge } = await firing(world, { repeatIntervalSeconds: 300 });
   t.same(world.notifier.events(), ['incident.firing of vm-1']);
@@ -87,7 +87,7 @@ t.test('STATE-03: an acknowledged incident keeps firing and records attention on
   });
 });
 
-t.test('EVENT-01: incidents are recorded without external destinations', async (t) => {
+test('EVENT-01: incidents are recorded without external destinations', async (t) => {
   const world = await openDeliveryWorld(t);
   await world.putInForce({ destinationNames: [] });
   world.startDeliverer();
@@ -100,7 +100,7 @@ t.test('EVENT-01: incidents are recorded without external destinations', async (
   t.same([world.deliveries(), world.notifier.requests], [[], []]);
 });
 
-t.test('only a firing incident can be acknowledged or snoozed', async (t) => {
+test('only a firing incident can be acknowledged or snoozed', async (t) => {
   const world = await openDeliveryWorld(t);
   const { actions, about, acknowledge, snooze, unsnooze } = await firing(world);
   const id = world.incidents().at(-1)?.id ?? '';
@@ -128,7 +128,7 @@ t.test('only a firing incident can be acknowledged or snoozed', async (t) => {
   });
 });
 
-t.test('API-25: a snooze ends in the future, within seven days', async (t) => {
+test('API-25: a snooze ends in the future, within seven days', async (t) => {
   const world = await openDeliveryWorld(t);
   const { actions, about, snooze } = await firing(world);
   const refused = { name: 'Refusal', reason: 'INVALID_FIELD', metadata: { field: 'untilUnix' } };
@@ -143,7 +143,7 @@ t.test('API-25: a snooze ends in the future, within seven days', async (t) => {
   await t.rejects(actions.acknowledge({ ...about(), note: long }), tooLong);
 });
 
-t.test('STATE-04: a snoozed incident is still evaluated and sends no notifications', async (t) => {
+test('STATE-04: a snoozed incident is still evaluated and sends no notifications', async (t) => {
   const world = await openDeliveryWorld(t);
   const { snooze } = await firing(world, { repeatIntervalSeconds: 120 });
   await world.pass(MINUTE);
@@ -189,35 +189,28 @@ t.test('STATE-04: a snoozed incident is still evaluated and sends no notificatio
   );
 });
 
-t.test(
-  'a firing notification that is queued when the incident is snoozed ends SNOOZED',
-  async (t) => {
-    const world = await openDeliveryWorld(t);
-    world.notifier.answer = () => failed();
-    const { snooze, unsnooze } = await firing(world);
-    t.match(world.deliveries(), [{ value: 'waiting', event: 'FIRING' }]);
-    await snooze(60 * MINUTE);
-    await world.pass(30 * MINUTE, 5 * MINUTE);
-    t.match(world.deliveries(), [{ value: 'suppressed', reason: 'SNOOZED' }]);
-    const attempts = world.notifier.requests.length;
-    world.notifier.answer = () => ({ kind: 'accepted', httpStatus: 200 });
-    await unsnooze();
-    await world.settle();
-    t.equal(world.notifier.requests.length, attempts + 1, 'its early end notifies once');
-    t.match(world.incidents(), [{ state: 'FIRING', snoozedUntilMs: null, repeats: 1 }]);
-    await world.pass(60 * MINUTE, 10 * MINUTE);
-    t.equal(world.notifier.requests.length, attempts + 1, 'the old end does not notify');
-    await unsnooze();
-    await world.settle();
-    t.equal(
-      world.notifier.requests.length,
-      attempts + 1,
-      'without a snooze there is nothing to end',
-    );
-  },
-);
+test('a firing notification that is queued when the incident is snoozed ends SNOOZED', async (t) => {
+  const world = await openDeliveryWorld(t);
+  world.notifier.answer = () => failed();
+  const { snooze, unsnooze } = await firing(world);
+  t.match(world.deliveries(), [{ value: 'waiting', event: 'FIRING' }]);
+  await snooze(60 * MINUTE);
+  await world.pass(30 * MINUTE, 5 * MINUTE);
+  t.match(world.deliveries(), [{ value: 'suppressed', reason: 'SNOOZED' }]);
+  const attempts = world.notifier.requests.length;
+  world.notifier.answer = () => ({ kind: 'accepted', httpStatus: 200 });
+  await unsnooze();
+  await world.settle();
+  t.equal(world.notifier.requests.length, attempts + 1, 'its early end notifies once');
+  t.match(world.incidents(), [{ state: 'FIRING', snoozedUntilMs: null, repeats: 1 }]);
+  await world.pass(60 * MINUTE, 10 * MINUTE);
+  t.equal(world.notifier.requests.length, attempts + 1, 'the old end does not notify');
+  await unsnooze();
+  await world.settle();
+  t.equal(world.notifier.requests.length, attempts + 1, 'without a snooze there is nothing to end');
+});
 
-t.test('another snooze has another end', async (t) => {
+test('another snooze has another end', async (t) => {
   const world = await openDeliveryWorld(t);
   const { snooze } = await firing(world);
   await snooze(10 * MINUTE);
@@ -228,7 +221,7 @@ t.test('another snooze has another end', async (t) => {
   t.equal(world.notifier.requests.length, 2);
 });
 
-t.test('EVAL-20: a restart changes neither snoozes nor reminders', async (t) => {
+test('EVAL-20: a restart changes neither snoozes nor reminders', async (t) => {
   const folder = t.testdir();
   const clock = new VirtualClock(START_MS);
   await t.test('before', async (t) => {
@@ -251,36 +244,33 @@ t.test('EVAL-20: a restart changes neither snoozes nor reminders', async (t) => 
   });
 });
 
-t.test(
-  'STATE-05: missing data and evaluator errors leave a firing incident unchanged',
-  async (t) => {
-    const world = await delivering(t);
-    await world.fire(['vm-1']);
-    await world.settle();
-    const notified = world.notifier.events();
-    const atMs = () => world.clock.now() + 10_000;
-    const sinceMs = world.clock.now();
-    const missing = { type: 'dataMissing', sinceMs, reason: 'NO_DATA', eventMs: atMs() };
-    await world.sendAlert('vm-1', missing);
-    t.match(world.incidents(), [
-      { state: 'FIRING', dataMissingSinceMs: sinceMs, dataMissingReason: 'NO_DATA' },
-    ]);
-    await world.sendAlert('vm-1', { type: 'evaluatorFailed', reason: 'out of memory' });
-    const failing = { state: 'FIRING', evaluatorError: 'out of memory', recoveredMs: null };
-    t.match(world.incidents(), [failing]);
-    await world.sendAlert('vm-1', { type: 'evaluatorHealthy' });
-    t.match(world.incidents(), [{ state: 'FIRING', evaluatorError: null }]);
-    await world.pass(24 * 60 * MINUTE, 60 * MINUTE);
-    t.match(
-      world.incidents(),
-      [{ state: 'FIRING', recoveredMs: null }],
-      'time changes nothing either',
-    );
-    t.same(world.notifier.events(), notified, 'no recovery is notified');
-  },
-);
+test('STATE-05: missing data and evaluator errors leave a firing incident unchanged', async (t) => {
+  const world = await delivering(t);
+  await world.fire(['vm-1']);
+  await world.settle();
+  const notified = world.notifier.events();
+  const atMs = () => world.clock.now() + 10_000;
+  const sinceMs = world.clock.now();
+  const missing = { type: 'dataMissing', sinceMs, reason: 'NO_DATA', eventMs: atMs() };
+  await world.sendAlert('vm-1', missing);
+  t.match(world.incidents(), [
+    { state: 'FIRING', dataMissingSinceMs: sinceMs, dataMissingReason: 'NO_DATA' },
+  ]);
+  await world.sendAlert('vm-1', { type: 'evaluatorFailed', reason: 'out of memory' });
+  const failing = { state: 'FIRING', evaluatorError: 'out of memory', recoveredMs: null };
+  t.match(world.incidents(), [failing]);
+  await world.sendAlert('vm-1', { type: 'evaluatorHealthy' });
+  t.match(world.incidents(), [{ state: 'FIRING', evaluatorError: null }]);
+  await world.pass(24 * 60 * MINUTE, 60 * MINUTE);
+  t.match(
+    world.incidents(),
+    [{ state: 'FIRING', recoveredMs: null }],
+    'time changes nothing either',
+  );
+  t.same(world.notifier.events(), notified, 'no recovery is notified');
+});
 
-t.test('every action names the alert instance, its incident and the actor', async (t) => {
+test('every action names the alert instance, its incident and the actor', async (t) => {
   const world = await openAlertingWorld(t);
   await world.saveRule();
   const key = { project: PROJECT, rule: RULE, evaluationRevision: 1, vm: 'vm-1', labels: '' };

@@ -3,7 +3,7 @@
  * once at the end if they continue. Real machines on a real host under virtual time.
  */
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import {
   announceMaintenance,
   createMaintenanceWindows,
@@ -50,31 +50,28 @@ async function maintaining(t: Test, groupWaitMs = 0) {
   return { ...world, hook, plan, end, stateOf };
 }
 
-t.test(
-  'HOOK-29: firings in a window are recorded, not sent, and announced once at its end',
-  async (t) => {
-    const world = await maintaining(t);
-    const id = await world.plan();
-    t.equal(world.stateOf(id), 'active', 'its time is reached');
-    await world.fire(['vm-1', 'vm-2']);
-    await world.pass(60_000, 5_000);
-    t.match(world.incidents(), [{ state: 'FIRING' }, { state: 'FIRING' }]);
-    t.ok(world.deliveries().every(({ value }) => value === 'suppressed'));
-    t.ok(world.deliveries().every(({ reason }) => reason === 'MAINTENANCE'));
-    await world.recover(['vm-2']);
-    await world.pass(60_000, 5_000);
-    t.same(world.notifier.requests, [], 'no recovery is notified without a firing notification');
-    await world.pass(HOUR_MS, 60_000);
-    t.same(world.notifier.events(), ['incident.repeated of vm-1']);
-    t.equal(world.stateOf(id), 'over');
-    await world.recover(['vm-1']);
-    await world.pass(10_000, 1_000);
-    t.same(world.notifier.events().slice(1), ['incident.recovered of vm-1']);
-    t.same(world.reportedFaults(), []);
-  },
-);
+test('HOOK-29: firings in a window are recorded, not sent, and announced once at its end', async (t) => {
+  const world = await maintaining(t);
+  const id = await world.plan();
+  t.equal(world.stateOf(id), 'active', 'its time is reached');
+  await world.fire(['vm-1', 'vm-2']);
+  await world.pass(60_000, 5_000);
+  t.match(world.incidents(), [{ state: 'FIRING' }, { state: 'FIRING' }]);
+  t.ok(world.deliveries().every(({ value }) => value === 'suppressed'));
+  t.ok(world.deliveries().every(({ reason }) => reason === 'MAINTENANCE'));
+  await world.recover(['vm-2']);
+  await world.pass(60_000, 5_000);
+  t.same(world.notifier.requests, [], 'no recovery is notified without a firing notification');
+  await world.pass(HOUR_MS, 60_000);
+  t.same(world.notifier.events(), ['incident.repeated of vm-1']);
+  t.equal(world.stateOf(id), 'over');
+  await world.recover(['vm-1']);
+  await world.pass(10_000, 1_000);
+  t.same(world.notifier.events().slice(1), ['incident.recovered of vm-1']);
+  t.same(world.reportedFaults(), []);
+});
 
-t.test('HOOK-29: a rule firing on 200 VMs in a window is one message at its end', async (t) => {
+test('HOOK-29: a rule firing on 200 VMs in a window is one message at its end', async (t) => {
   const world = await maintaining(t, WAIT_MS);
   await world.plan({ rule: RULE });
   const vms = Array.from({ length: 200 }, (_, i) => `vm-${i + 1}`);
@@ -90,7 +87,7 @@ t.test('HOOK-29: a rule firing on 200 VMs in a window is one message at its end'
   t.equal(world.notifier.requests.length, 2, 'one when all have recovered');
 });
 
-t.test('HOOK-29: a window covers exactly its rule, its VM or both', async (t) => {
+test('HOOK-29: a window covers exactly its rule, its VM or both', async (t) => {
   const cases: readonly (readonly [Window, string[]])[] = [
     [{}, []],
     [{ rule: RULE }, ['other vm-1', 'other vm-2']],
@@ -113,28 +110,25 @@ t.test('HOOK-29: a window covers exactly its rule, its VM or both', async (t) =>
   }
 });
 
-t.test(
-  'HOOK-29: messages are sent before a window, and queued ones are suppressed from its start',
-  async (t) => {
-    const world = await maintaining(t);
-    const id = await world.plan({ fromMs: 60_000 });
-    t.equal(world.stateOf(id), 'scheduled');
-    await world.fire(['vm-1']);
-    await world.pass(2_000, 500);
-    t.same(world.notifier.events(), ['incident.firing of vm-1']);
-    world.notifier.answer = () => failed();
-    await world.fire(['vm-2']);
-    await world.pass(50_000, 1_000);
-    const before = world.notifier.requests.length;
-    t.ok(before > 1);
-    await world.pass(600_000, 5_000);
-    t.equal(world.stateOf(id), 'active');
-    t.equal(world.notifier.requests.length, before, 'a retry is rechecked too');
-    t.match(world.deliveries()[1], { value: 'suppressed', reason: 'MAINTENANCE' });
-  },
-);
+test('HOOK-29: messages are sent before a window, and queued ones are suppressed from its start', async (t) => {
+  const world = await maintaining(t);
+  const id = await world.plan({ fromMs: 60_000 });
+  t.equal(world.stateOf(id), 'scheduled');
+  await world.fire(['vm-1']);
+  await world.pass(2_000, 500);
+  t.same(world.notifier.events(), ['incident.firing of vm-1']);
+  world.notifier.answer = () => failed();
+  await world.fire(['vm-2']);
+  await world.pass(50_000, 1_000);
+  const before = world.notifier.requests.length;
+  t.ok(before > 1);
+  await world.pass(600_000, 5_000);
+  t.equal(world.stateOf(id), 'active');
+  t.equal(world.notifier.requests.length, before, 'a retry is rechecked too');
+  t.match(world.deliveries()[1], { value: 'suppressed', reason: 'MAINTENANCE' });
+});
 
-t.test('HOOK-29: recipients notified before a window get the recovery in it', async (t) => {
+test('HOOK-29: recipients notified before a window get the recovery in it', async (t) => {
   const world = await maintaining(t);
   await world.fire(['vm-1']);
   await world.pass(2_000, 500);
@@ -144,29 +138,26 @@ t.test('HOOK-29: recipients notified before a window get the recovery in it', as
   t.same(world.notifier.events(), ['incident.firing of vm-1', 'incident.recovered of vm-1']);
 });
 
-t.test(
-  'HOOK-29: a window can end early or before its start, and the last of two announces',
-  async (t) => {
-    const world = await maintaining(t);
-    const never = await world.plan({ fromMs: HOUR_MS, untilMs: 2 * HOUR_MS });
-    await world.end(never);
-    t.equal(world.stateOf(never), 'cancelled');
-    const first = await world.plan();
-    const second = await world.plan({ rule: RULE });
-    await world.fire(['vm-1']);
-    await world.end(first);
-    await world.pass(2_000, 500);
-    t.equal(world.stateOf(first), 'over');
-    t.equal(world.notifier.requests.length, 0, 'the other one continues');
-    await world.end(second);
-    await world.pass(2_000, 500);
-    t.same(world.notifier.events(), ['incident.repeated of vm-1']);
-    await t.rejects(world.end(second), { name: 'Refusal', reason: 'INVALID_STATE' });
-    await t.rejects(world.end('mnt_none'), { name: 'Refusal', reason: 'NOT_FOUND' });
-  },
-);
+test('HOOK-29: a window can end early or before its start, and the last of two announces', async (t) => {
+  const world = await maintaining(t);
+  const never = await world.plan({ fromMs: HOUR_MS, untilMs: 2 * HOUR_MS });
+  await world.end(never);
+  t.equal(world.stateOf(never), 'cancelled');
+  const first = await world.plan();
+  const second = await world.plan({ rule: RULE });
+  await world.fire(['vm-1']);
+  await world.end(first);
+  await world.pass(2_000, 500);
+  t.equal(world.stateOf(first), 'over');
+  t.equal(world.notifier.requests.length, 0, 'the other one continues');
+  await world.end(second);
+  await world.pass(2_000, 500);
+  t.same(world.notifier.events(), ['incident.repeated of vm-1']);
+  await t.rejects(world.end(second), { name: 'Refusal', reason: 'INVALID_STATE' });
+  await t.rejects(world.end('mnt_none'), { name: 'Refusal', reason: 'NOT_FOUND' });
+});
 
-t.test('HOOK-29: a snoozed incident is announced at the end of its snooze', async (t) => {
+test('HOOK-29: a snoozed incident is announced at the end of its snooze', async (t) => {
   const world = await maintaining(t);
   const id = await world.plan();
   await world.fire(['vm-1']);
@@ -179,7 +170,7 @@ t.test('HOOK-29: a snoozed incident is announced at the end of its snooze', asyn
   t.same(world.notifier.events(), ['incident.repeated of vm-1']);
 });
 
-t.test('HOOK-29: an interrupted announcement continues and announces nothing twice', async (t) => {
+test('HOOK-29: an interrupted announcement continues and announces nothing twice', async (t) => {
   const world = await openDeliveryWorld(t);
   const hook = await world.addDestination();
   await world.putInForce({ destinationNames: [hook] });
@@ -204,87 +195,79 @@ t.test('HOOK-29: an interrupted announcement continues and announces nothing twi
   t.equal(new Set(repeated.map(({ incident }) => incident)).size, vms.length);
 });
 
-t.test(
-  'HOOK-29: a window needs an end and an existing scope, and the number of windows is bounded',
-  async (t) => {
-    const world = await maintaining(t);
-    const refused = (field: string) => ({
-      name: 'Refusal',
-      reason: 'INVALID_FIELD',
-      metadata: { field },
-    });
-    await t.rejects(world.plan({ untilMs: 0 }), refused('untilUnix'));
-    await t.rejects(world.plan({ fromMs: HOUR_MS, untilMs: HOUR_MS }), refused('untilUnix'));
-    await t.rejects(world.plan({ untilMs: 31 * 24 * HOUR_MS }), refused('untilUnix'));
-    const year = 366 * 24 * HOUR_MS;
-    await t.rejects(world.plan({ fromMs: year, untilMs: year + 1 }), refused('fromUnix'));
-    await t.rejects(world.plan({ rule: 'none' }), refused('ruleName'));
-    await t.rejects(world.plan({ vm: 'none' }), refused('vmName'));
-    await t.rejects(world.plan({ note: '\u202e' }), refused('note'));
-    for (let i = 0; i < WINDOWS_MAX; i++) await world.plan();
-    await t.rejects(world.plan(), { name: 'Refusal', reason: 'LIMIT_EXCEEDED' });
-  },
-);
+test('HOOK-29: a window needs an end and an existing scope, and the number of windows is bounded', async (t) => {
+  const world = await maintaining(t);
+  const refused = (field: string) => ({
+    name: 'Refusal',
+    reason: 'INVALID_FIELD',
+    metadata: { field },
+  });
+  await t.rejects(world.plan({ untilMs: 0 }), refused('untilUnix'));
+  await t.rejects(world.plan({ fromMs: HOUR_MS, untilMs: HOUR_MS }), refused('untilUnix'));
+  await t.rejects(world.plan({ untilMs: 31 * 24 * HOUR_MS }), refused('untilUnix'));
+  const year = 366 * 24 * HOUR_MS;
+  await t.rejects(world.plan({ fromMs: year, untilMs: year + 1 }), refused('fromUnix'));
+  await t.rejects(world.plan({ rule: 'none' }), refused('ruleName'));
+  await t.rejects(world.plan({ vm: 'none' }), refused('vmName'));
+  await t.rejects(world.plan({ note: '\u202e' }), refused('note'));
+  for (let i = 0; i < WINDOWS_MAX; i++) await world.plan();
+  await t.rejects(world.plan(), { name: 'Refusal', reason: 'LIMIT_EXCEEDED' });
+});
 
-t.test(
-  'HOOK-29: a covered incident is silent and announced once at the last end, in any order of events',
-  async (t) => {
-    const someVm = fc.integer({ min: 1, max: 3 });
-    const actions = fc.array(
-      fc.oneof(
-        fc.record({ kind: fc.constantFrom('fire', 'recover'), vm: someVm }),
-        fc.record({ kind: fc.constantFrom('plan', 'planVm', 'end'), vm: someVm }),
-        fc.record({ kind: fc.constant('pass'), vm: someVm }),
-      ),
-      { minLength: 5, maxLength: 20 },
-    );
-    const property = fc.asyncProperty(actions, async (path) => {
-      const world = await maintaining(t);
-      await world.cpu(20, ['vm-1', 'vm-2', 'vm-3']);
-      const live: { id: string; vm: string | undefined; untilMs: number }[] = [];
-      const isCovered = (vm: string | undefined) =>
-        live.some((one) => one.untilMs > world.clock.now() && (one.vm ?? vm) === vm);
-      const { attempt } = world.notifier;
-      world.notifier.attempt = (request) => {
-        const vm = JSON.parse(Buffer.from(request.body).toString('utf8')).vm;
-        const isRecovery = request.event === 'incident.recovered';
-        if (!isRecovery && isCovered(vm))
-          throw new Error(`${request.event} of ${vm} in its window`);
-        return attempt.call(world.notifier, request);
-      };
-      for (const { kind, vm } of path) {
-        const name = `vm-${vm}`;
-        if (kind === 'fire') await world.fire([name]);
-        if (kind === 'recover') await world.recover([name]);
-        if (kind === 'pass') await world.pass(vm * 10 * 60_000, 60_000);
-        if (kind === 'plan' || kind === 'planVm') {
-          // Requests in flight when a window begins may finish.
-          await world.pass(1_000, 500);
-          const of = kind === 'planVm' ? { vm: name } : {};
-          const untilMs = world.clock.now() + HOUR_MS;
-          live.push({ id: await world.plan(of), vm: of.vm, untilMs });
-        }
-        const [first] = live;
-        if (kind === 'end' && first) {
-          live.shift();
-          if (world.stateOf(first.id) === 'active') await world.end(first.id);
-        }
+test('HOOK-29: a covered incident is silent and announced once at the last end, in any order of events', async (t) => {
+  const someVm = fc.integer({ min: 1, max: 3 });
+  const actions = fc.array(
+    fc.oneof(
+      fc.record({ kind: fc.constantFrom('fire', 'recover'), vm: someVm }),
+      fc.record({ kind: fc.constantFrom('plan', 'planVm', 'end'), vm: someVm }),
+      fc.record({ kind: fc.constant('pass'), vm: someVm }),
+    ),
+    { minLength: 5, maxLength: 20 },
+  );
+  const property = fc.asyncProperty(actions, async (path) => {
+    const world = await maintaining(t);
+    await world.cpu(20, ['vm-1', 'vm-2', 'vm-3']);
+    const live: { id: string; vm: string | undefined; untilMs: number }[] = [];
+    const isCovered = (vm: string | undefined) =>
+      live.some((one) => one.untilMs > world.clock.now() && (one.vm ?? vm) === vm);
+    const { attempt } = world.notifier;
+    world.notifier.attempt = (request) => {
+      const vm = JSON.parse(Buffer.from(request.body).toString('utf8')).vm;
+      const isRecovery = request.event === 'incident.recovered';
+      if (!isRecovery && isCovered(vm)) throw new Error(`${request.event} of ${vm} in its window`);
+      return attempt.call(world.notifier, request);
+    };
+    for (const { kind, vm } of path) {
+      const name = `vm-${vm}`;
+      if (kind === 'fire') await world.fire([name]);
+      if (kind === 'recover') await world.recover([name]);
+      if (kind === 'pass') await world.pass(vm * 10 * 60_000, 60_000);
+      if (kind === 'plan' || kind === 'planVm') {
+        // Requests in flight when a window begins may finish.
         await world.pass(1_000, 500);
+        const of = kind === 'planVm' ? { vm: name } : {};
+        const untilMs = world.clock.now() + HOUR_MS;
+        live.push({ id: await world.plan(of), vm: of.vm, untilMs });
       }
-      live.length = 0;
-      await world.pass(2 * HOUR_MS, 120_000);
-      if (world.reportedFaults().length > 0) throw new Error(world.reportedFaults().join('\n'));
-      const sent = world.deliveries().filter(({ value }) => value === 'sent');
-      for (const { id, state, repeats = 0 } of world.incidents()) {
-        const about = sent.filter(({ incident }) => incident === id);
-        if (state === 'FIRING' && about.length === 0) throw new Error(`${id} was never announced`);
-        if (about.length > 2 + repeats) throw new Error(`${id} was announced too often`);
-        const isKnown = about.some(({ event }) => event !== 'RECOVERED');
-        const isEnded = about.some(({ event }) => event === 'RECOVERED');
-        if (isEnded !== (isKnown && state === 'RECOVERED'))
-          throw new Error(`${id}: wrong recovery`);
+      const [first] = live;
+      if (kind === 'end' && first) {
+        live.shift();
+        if (world.stateOf(first.id) === 'active') await world.end(first.id);
       }
-    });
-    await t.resolves(fc.assert(property, { numRuns: 10, seed: 11 }));
-  },
-);
+      await world.pass(1_000, 500);
+    }
+    live.length = 0;
+    await world.pass(2 * HOUR_MS, 120_000);
+    if (world.reportedFaults().length > 0) throw new Error(world.reportedFaults().join('\n'));
+    const sent = world.deliveries().filter(({ value }) => value === 'sent');
+    for (const { id, state, repeats = 0 } of world.incidents()) {
+      const about = sent.filter(({ incident }) => incident === id);
+      if (state === 'FIRING' && about.length === 0) throw new Error(`${id} was never announced`);
+      if (about.length > 2 + repeats) throw new Error(`${id} was announced too often`);
+      const isKnown = about.some(({ event }) => event !== 'RECOVERED');
+      const isEnded = about.some(({ event }) => event === 'RECOVERED');
+      if (isEnded !== (isKnown && state === 'RECOVERED')) throw new Error(`${id}: wrong recovery`);
+    }
+  });
+  await t.resolves(fc.assert(property, { numRuns: 10, seed: 11 }));
+});

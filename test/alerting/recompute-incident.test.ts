@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { HistoryError, ReadCancelled } from '../../sqlite/telemetry/history/history-error.ts';
 import { HistoryView } from '../../sqlite/telemetry/history/store/history-view.ts';
 import { recomputeIncident } from '../../src/telemetry/query/explain/recompute-incident.ts';
@@ -96,7 +96,7 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-t.test('API-18: a recomputed decision agrees with the live one over any history', async (t) => {
+test('API-18: a recomputed decision agrees with the live one over any history', async (t) => {
   const history = openHistoryOf(t.testdir());
   const step = fc.record({
     intervals: fc.constantFrom(1, 1, 1, 1, 1, 2, 3, 4, 12),
@@ -137,7 +137,7 @@ t.test('API-18: a recomputed decision agrees with the live one over any history'
   await history.close();
 });
 
-t.test('a recomputed decision over changed history differs and says how', async (t) => {
+test('a recomputed decision over changed history differs and says how', async (t) => {
   const rule = cpuRule({ sustainedMs: 120_000 });
   const rows = [95, 95, 95, 95, 95].map((cpu, i): ShortRow => ({ at: 300 + 30 * i, cpu }));
   const world = new EvaluationWorld([rule]);
@@ -168,7 +168,7 @@ t.test('a recomputed decision over changed history differs and says how', async 
   });
 });
 
-t.test('silence is recomputed from the rows stored around it', async (t) => {
+test('silence is recomputed from the rows stored around it', async (t) => {
   const rule = cpuRule({ metricId: 'telemetry_age_seconds', threshold: 120, sustainedMs: 60_000 });
   const world = new EvaluationWorld([rule]);
   const rows = [0, 30, 60].map((at): ShortRow => ({ at, cpu: 5 }));
@@ -184,7 +184,7 @@ t.test('silence is recomputed from the rows stored around it', async (t) => {
   await history.close();
 });
 
-t.test('unreadable history is reported as such, and an abandoned query ends', async (t) => {
+test('unreadable history is reported as such, and an abandoned query ends', async (t) => {
   const rule = cpuRule({ sustainedMs: 0 });
   const world = new EvaluationWorld([rule]);
   world.rows([{ at: 300, cpu: 95 }]);

@@ -4,7 +4,7 @@
  * that text, to be reviewed as a diff.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import t from 'tap';
+import { test } from 'tap';
 import {
   formatRecording,
   MalformedRecording,
@@ -35,7 +35,7 @@ function edgesText(entries: readonly LogEntry[]): string {
 }
 
 for (const name of names) {
-  t.test(`the recording ${name} produces the edges beside it`, (t) => {
+  test(`the recording ${name} produces the edges beside it`, async (t) => {
     const recording = readFileSync(new URL(`${name}.recording`, folder), 'utf8');
     const edges = new URL(`${name}.edges`, folder);
     const entries = parseRecording(recording);
@@ -43,11 +43,10 @@ for (const name of names) {
     t.equal(edgesText(entries), readFileSync(edges, 'utf8'));
     const again = parseRecording(formatRecording(entries));
     t.equal(edgesText(again), edgesText(entries), 'a new recording of the same entries does too');
-    t.end();
   });
 }
 
-t.test('an unreadable recording is rejected with the line', (t) => {
+test('an unreadable recording is rejected with the line', async (t) => {
   t.ok(names.length > 2, 'there are recordings');
   t.throws(
     () => parseRecording('svc-recording 2\n'),
@@ -61,5 +60,4 @@ t.test('an unreadable recording is rejected with the line', (t) => {
   const nothing =
     '{"batch": {"receivedMs": 1, "rows": [{"project": "p", "vm": "v", "values": {"a": null}}]}}';
   t.throws(() => parseRecording(`svc-recording 1\n${nothing}\n`), /Line 2: .*not finite/);
-  t.end();
 });

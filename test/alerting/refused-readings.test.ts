@@ -2,7 +2,7 @@
  * Rejected readings: recorded by project, VM and cause, and reported to the project by a notice
  * while they arrive.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { type NoticeBody, raiseNotice } from '../../actors/alerting/notices.ts';
 import { noticeRefusedReadings } from '../../actors/alerting/refused-readings-notice.ts';
 import type { WriteRequest } from '../../actors/telemetry/ingest/ingest-port.ts';
@@ -48,41 +48,35 @@ const bad = (change: Partial<RejectedSample> = {}): RejectedSample => ({
   ...change,
 });
 
-t.test(
-  'SRC-16: rejected and omitted readings are recorded by VM and cause, with counts',
-  async (t) => {
-    const world = await openWorld(t);
-    const message = 'The label has 221 characters.';
-    const leftOut = [{ vm: 'vm-1', series: 'fs', reason: 'BAD_LABEL', message } as const];
-    for (let i = 0; i < 3; i++) await world.write({ rejected: [bad()], leftOut });
-    const facts = { sender: key.name, times: 3 };
-    t.match(world.refused.of(PROJECT), [
-      { vm: 'vm-2', series: 'displayName', reason: 'BAD_FIELD', message: 'Too long.', ...facts },
-      { vm: 'vm-1', series: 'fs', reason: 'BAD_LABEL', message, ...facts },
-    ]);
-    t.same(world.leftOut, ['BAD_LABEL 1', 'BAD_LABEL 1', 'BAD_LABEL 1']);
-    t.same(world.refused.of('other'), []);
-    await world.pass(16 * MINUTE, MINUTE);
-    t.same(world.refused.of(PROJECT), [], 'causes that do not recur end');
-  },
-);
+test('SRC-16: rejected and omitted readings are recorded by VM and cause, with counts', async (t) => {
+  const world = await openWorld(t);
+  const message = 'The label has 221 characters.';
+  const leftOut = [{ vm: 'vm-1', series: 'fs', reason: 'BAD_LABEL', message } as const];
+  for (let i = 0; i < 3; i++) await world.write({ rejected: [bad()], leftOut });
+  const facts = { sender: key.name, times: 3 };
+  t.match(world.refused.of(PROJECT), [
+    { vm: 'vm-2', series: 'displayName', reason: 'BAD_FIELD', message: 'Too long.', ...facts },
+    { vm: 'vm-1', series: 'fs', reason: 'BAD_LABEL', message, ...facts },
+  ]);
+  t.same(world.leftOut, ['BAD_LABEL 1', 'BAD_LABEL 1', 'BAD_LABEL 1']);
+  t.same(world.refused.of('other'), []);
+  await world.pass(16 * MINUTE, MINUTE);
+  t.same(world.refused.of(PROJECT), [], 'causes that do not recur end');
+});
 
-t.test(
-  'SRC-16: a hostile sender cannot exhaust memory or hide another project’s causes',
-  async (t) => {
-    const world = await openWorld(t);
-    await world.write({ project: 'other', rejected: [bad()] });
-    for (let i = 0; i < 300; i++) {
-      const rejected = Array.from({ length: 200 }, (_, n) => bad({ series: `s${i}_${n}` }));
-      await world.write({ rejected });
-    }
-    t.equal(world.refused.of('other').length, 1);
-    const { length } = world.refused.of(PROJECT);
-    t.ok(length > 1_000 && length <= 20_000, `${length} causes`);
-  },
-);
+test('SRC-16: a hostile sender cannot exhaust memory or hide another project’s causes', async (t) => {
+  const world = await openWorld(t);
+  await world.write({ project: 'other', rejected: [bad()] });
+  for (let i = 0; i < 300; i++) {
+    const rejected = Array.from({ length: 200 }, (_, n) => bad({ series: `s${i}_${n}` }));
+    await world.write({ rejected });
+  }
+  t.equal(world.refused.of('other').length, 1);
+  const { length } = world.refused.of(PROJECT);
+  t.ok(length > 1_000 && length <= 20_000, `${length} causes`);
+});
 
-t.test('SRC-19: rows of a VM that another collector reports do not displace a fault', async (t) => {
+test('SRC-19: rows of a VM that another collector reports do not displace a fault', async (t) => {
   const world = await openWorld(t);
   await world.write({ reach: { ...key, name: 'the source of the VM' } });
   const reach = { ...key, name: 'another source' };
@@ -93,7 +87,7 @@ t.test('SRC-19: rows of a VM that another collector reports do not displace a fa
   t.equal(world.refused.of(PROJECT).length, 1);
 });
 
-t.test('SRC-16: a notice names the VM and the cause, and ends with them', async (t) => {
+test('SRC-16: a notice names the VM and the cause, and ends with them', async (t) => {
   const world = await openWorld(t);
   await world.pass(MINUTE);
   t.same(world.notices(), []);
@@ -121,7 +115,7 @@ t.test('SRC-16: a notice names the VM and the cause, and ends with them', async 
   t.ok(world.notices()[0]?.endedMs, 'ended');
 });
 
-t.test('SRC-16: a notice of an earlier run ends after a restart', async (t) => {
+test('SRC-16: a notice of an earlier run ends after a restart', async (t) => {
   const world = await openWorld(t);
   const subject = { collection: 'projects', id: PROJECT } as const;
   await submit(world.host, { project: PROJECT }, (draft) =>

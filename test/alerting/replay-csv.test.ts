@@ -1,6 +1,6 @@
 /** The CSV of replays and of `svc samples write`: RFC 4180, with the position of each error. */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { csvRows, parseCsv, UnreadableRecording } from '../../src/replay/csv.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
@@ -19,7 +19,7 @@ function problemOf(text: string, change = {}): string {
 
 const quoted = (cell: string): string => `"${cell.replaceAll('"', '""')}"`;
 
-t.test('quoted cells contain commas, quotes and line breaks', (t) => {
+test('quoted cells contain commas, quotes and line breaks', async (t) => {
   const text = [
     `"time","vm","name",${CPU}`,
     '1,a,"web, the ""first""",5',
@@ -33,10 +33,9 @@ t.test('quoted cells contain commas, quotes and line breaks', (t) => {
     { line: 3, row: { vm: 'b', displayName: 'two\r\nlines', values: [[CPU, 6]] } },
     { line: 5, row: { vm: 'c', displayName: 'plain', values: [[CPU, 7]] } },
   ]);
-  t.end();
 });
 
-t.test('any text survives in a quoted cell, and each row has its line', (t) => {
+test('any text survives in a quoted cell, and each row has its line', async () => {
   const cell = fc.string({ unit: fc.constantFrom('a', ',', '"', '\n', ' ', 'ö', '{', '}', ';') });
   const lineBreak = fc.constantFrom('\n', '\r\n');
   fc.assert(
@@ -52,10 +51,9 @@ t.test('any text survives in a quoted cell, and each row has its line', (t) => {
       return rows.length === names.length;
     }),
   );
-  t.end();
 });
 
-t.test('a header takes series with labels, quoted or not', (t) => {
+test('a header takes series with labels, quoted or not', async (t) => {
   const mount = (path: string) =>
     `svc_vm_filesystem_used_bytes{fstype="ext4",mountpoint="${path}"}`;
   const keys = [mount('/'), mount('/a,b'), `own{a="x"}`];
@@ -67,10 +65,9 @@ t.test('a header takes series with labels, quoted or not', (t) => {
       header,
     );
   }
-  t.end();
 });
 
-t.test('blank lines and a missing line break at the end are accepted', (t) => {
+test('blank lines and a missing line break at the end are accepted', async (t) => {
   const rows = csvRows(`time,${CPU}\n\n1,2\n  \n\n3,\n4,5`, options);
   t.same(
     rows.map(({ row, line }) => [row.observedMs, row.values.length, line]),
@@ -81,10 +78,9 @@ t.test('blank lines and a missing line break at the end are accepted', (t) => {
     ],
   );
   t.same(csvRows(`time,${CPU}`, options), []);
-  t.end();
 });
 
-t.test('an error names the line and the column', (t) => {
+test('an error names the line and the column', async (t) => {
   const two = `time,name,${CPU}\n1,"a\nb",2\n`;
   const cases: readonly (readonly [string, RegExp])[] = [
     ['', /^: the first line has no time column/],
@@ -100,10 +96,9 @@ t.test('an error names the line and the column', (t) => {
   ];
   for (const [text, problem] of cases) t.match(problemOf(text), problem, JSON.stringify(text));
   t.match(problemOf(`${two}3,c,1`, { vm: '' }), /^line 2: no VM/);
-  t.end();
 });
 
-t.test('reading a large file reports its progress', (t) => {
+test('reading a large file reports its progress', async (t) => {
   const shares: number[] = [];
   const lines = Array.from({ length: 30_000 }, (_, i) => `${i},${i % 100}`);
   csvRows(`time,${CPU}\n${lines.join('\n')}`, {
@@ -116,5 +111,4 @@ t.test('reading a large file reports its progress', (t) => {
     shares.toSorted((a, b) => a - b),
   );
   t.equal(shares.at(-1), 1);
-  t.end();
 });

@@ -2,7 +2,7 @@
  * Replays: their inputs, their results, and their equality with the live service on the same input.
  */
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { pastEntries } from '../../actors/telemetry/sample-log.ts';
 import {
   formatRecording,
@@ -56,29 +56,26 @@ function second(ms: number | null): number | null {
   return ms === null ? null : (ms - START) / 1000;
 }
 
-t.test(
-  'a run of breaching readings is one incident, with one firing and one recovery',
-  async (t) => {
-    const recording = csv([10, 95, 96, 97, 98, 20]);
-    const { incidents, deliveries } = await replayRecording({ recording, rules: rules(cpuRule) });
-    const times = incidents.map((one) => [one.startedMs, one.firedMs, one.recoveredMs].map(second));
-    t.same(times, [[30, 90, 150]]);
-    t.same(
-      deliveries.map(({ atMs, event, destination, outcome }) => [
-        second(atMs),
-        event,
-        destination,
-        outcome,
-      ]),
-      [
-        [90, 'FIRING', 'ops', 'SENT'],
-        [150, 'RECOVERED', 'ops', 'SENT'],
-      ],
-    );
-  },
-);
+test('a run of breaching readings is one incident, with one firing and one recovery', async (t) => {
+  const recording = csv([10, 95, 96, 97, 98, 20]);
+  const { incidents, deliveries } = await replayRecording({ recording, rules: rules(cpuRule) });
+  const times = incidents.map((one) => [one.startedMs, one.firedMs, one.recoveredMs].map(second));
+  t.same(times, [[30, 90, 150]]);
+  t.same(
+    deliveries.map(({ atMs, event, destination, outcome }) => [
+      second(atMs),
+      event,
+      destination,
+      outcome,
+    ]),
+    [
+      [90, 'FIRING', 'ops', 'SENT'],
+      [150, 'RECOVERED', 'ops', 'SENT'],
+    ],
+  );
+});
 
-t.test('silence and empty cells neither fire nor recover', async (t) => {
+test('silence and empty cells neither fire nor recover', async (t) => {
   const quiet = csv([95, 95, null, null, null, null, 95, Number.NaN]);
   t.same((await replayRecording({ recording: quiet, rules: rules(cpuRule) })).incidents, []);
   const firing = csv([95, 95, 95, ...Array(20).fill(null), 95]);
@@ -86,7 +83,7 @@ t.test('silence and empty cells neither fire nor recover', async (t) => {
   t.match(incidents, [{ state: 'FIRING', recoveredMs: null }], 'it still fires after ten minutes');
 });
 
-t.test('reminders continue at the repeat interval, even without observations', async (t) => {
+test('reminders continue at the repeat interval, even without observations', async (t) => {
   const recording = csv([95, 95, 95, ...Array(20).fill(null), 10]);
   const repeating = rules({ ...cpuRule, repeatIntervalSeconds: 240 });
   const { deliveries } = await replayRecording({ recording, rules: repeating });
@@ -101,7 +98,7 @@ t.test('reminders continue at the repeat interval, even without observations', a
   );
 });
 
-t.test('a trace sampled every five minutes is judged by its own interval', async (t) => {
+test('a trace sampled every five minutes is judged by its own interval', async (t) => {
   const lines = [50, 95, 95, 95, 50].map((value, i) => `${START / 1000 + i * 300},${value}`);
   const text = ['timestamp,value', ...lines].join('\n');
   const rows = parseCsv(text, { vm: 'vm-1', name: 'x', series: { value: CPU } });
@@ -123,7 +120,7 @@ t.test('a trace sampled every five minutes is judged by its own interval', async
   );
 });
 
-t.test('a recorded live run replays to the same incidents', async (t) => {
+test('a recorded live run replays to the same incidents', async (t) => {
   const world = await openAlertingWorld(t);
   const destination = await world.addDestination();
   await world.startEvaluator();
@@ -151,7 +148,7 @@ t.test('a recorded live run replays to the same incidents', async (t) => {
   t.equal(deliveries.length, 8, 'each is reported as firing and as recovered');
 });
 
-t.test('outages and retired VMs of a live log replay unchanged', async (t) => {
+test('outages and retired VMs of a live log replay unchanged', async (t) => {
   const telemetry = { metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0 };
   const world = new EvaluationWorld([cpuLiveRule(telemetry)]);
   const vms = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
@@ -191,7 +188,7 @@ t.test('outages and retired VMs of a live log replay unchanged', async (t) => {
   );
 });
 
-t.test('an invalid replay input is reported with its position', async (t) => {
+test('an invalid replay input is reported with its position', async (t) => {
   const options = { vm: 'vm-1', name: 'a.csv' };
   t.throws(() => parseCsv('when,cpu\n1,2', options), /a\.csv: .*time column/);
   t.throws(() => parseCsv('time,cpu\nnoon,2', options), /a\.csv, line 2, column 1: "noon"/);
@@ -213,7 +210,7 @@ t.test('an invalid replay input is reported with its position', async (t) => {
   );
 });
 
-t.test('API-43: a CSV with a reserved column is rejected with the nearest name', (t) => {
+test('API-43: a CSV with a reserved column is rejected with the nearest name', async (t) => {
   const folder = t.testdir({
     'near.csv': 'time,vm,svc_vm_cpu_second_total\n1,a,2\n',
     'derived.csv': 'time,vm,svc_vm_running\n1,a,1\n',
@@ -225,10 +222,9 @@ t.test('API-43: a CSV with a reserved column is rejected with the nearest name',
   t.throws(read('derived.csv'), /column svc_vm_running: .*field state/);
   t.match(read('own.csv')(), { kind: 'rows' });
   t.throws(read('huge.csv'), /column svc_vm_memory_free_bytes: 1e\+308\. .*2\^64/);
-  t.end();
 });
 
-t.test('times without a zone are UTC, and large numbers are milliseconds', async (t) => {
+test('times without a zone are UTC, and large numbers are milliseconds', async (t) => {
   const text = `time,cpu\n2026-01-01 00:00:00,1\n${START / 1000},2\n${START},3`;
   const rows = parseCsv(text, { vm: 'vm-1', name: 'x' });
   t.same(
@@ -237,7 +233,7 @@ t.test('times without a zone are UTC, and large numbers are milliseconds', async
   );
 });
 
-t.test('an unexpected report shows its first differing line', async (t) => {
+test('an unexpected report shows its first differing line', async (t) => {
   const result = await replayRecording({ recording: csv([95, 95, 95]), rules: rules(cpuRule) });
   const text = reportText(result);
   t.equal(reportDifference(text, text), '');
@@ -245,7 +241,7 @@ t.test('an unexpected report shows its first differing line', async (t) => {
 });
 
 for (const set of traceSets.filter(({ isSmall }) => isSmall)) {
-  t.test(
+  test(
     `${set.name}: its incidents equal those of the report`,
     needs('shared folder'),
     async (t) => {

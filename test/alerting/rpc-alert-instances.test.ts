@@ -3,7 +3,7 @@
  * recomputed path over a stretch of history, whether or not it fired.
  */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
 import { newRule } from '../support/rule-spec.ts';
@@ -44,7 +44,7 @@ const lines = (path: readonly Step[]) =>
 
 const of = (ruleName: string) => ({ ruleName, vmName: VM });
 
-t.test('API-32: an instance that never fired shows the runs in the evaluator', async (t) => {
+test('API-32: an instance that never fired shows the runs in the evaluator', async (t) => {
   const world = await startRpcWorld(t);
   const rule = await saveRule(world, { sustainedSeconds: 600 });
   await world.write(cpu([300, 10], [270, 95], [240, 10], [210, 95]));
@@ -63,7 +63,7 @@ t.test('API-32: an instance that never fired shows the runs in the evaluator', a
   t.same(instances, [{ ...body, path: [] }], 'lists have the same data, without the path');
 });
 
-t.test('API-32: a firing instance has a recorded path with a time per step', async (t) => {
+test('API-32: a firing instance has a recorded path with a time per step', async (t) => {
   const world = await startRpcWorld(t);
   const rule = await saveRule(world);
   await world.write(cpu([150, 95], [120, 10], [90, 95]));
@@ -111,7 +111,7 @@ t.test('API-32: a firing instance has a recorded path with a time per step', asy
   });
 });
 
-t.test('API-32: the same machine draws any stretch of history, fired or not', async (t) => {
+test('API-32: the same machine draws any stretch of history, fired or not', async (t) => {
   const world = await startRpcWorld(t);
   const rule = await saveRule(world);
   await world.write(cpu([600, 10], [570, 95], [540, 10], [510, 95], [480, 95]));
@@ -166,7 +166,7 @@ t.test('API-32: the same machine draws any stretch of history, fired or not', as
   );
 });
 
-t.test('silence during a firing is missing data, never a recovery', async (t) => {
+test('silence during a firing is missing data, never a recovery', async (t) => {
   const world = await startRpcWorld(t);
   const rule = await saveRule(world);
   await world.write(cpu([600, 95], [570, 95], [540, 95], [60, 95]));
@@ -187,7 +187,7 @@ t.test('silence during a firing is missing data, never a recovery', async (t) =>
   t.match(observed, { event: 'dataObserved' });
 });
 
-t.test('invalid fields are rejected by name', async (t) => {
+test('invalid fields are rejected by name', async (t) => {
   const world = await startRpcWorld(t);
   const ruleName = await saveRule(world);
   await world.write(cpu([0, 10]));
@@ -231,7 +231,7 @@ t.test('invalid fields are rejected by name', async (t) => {
   }
 });
 
-t.test('API-36: a run reports when it will fire, except while data is missing', async (t) => {
+test('API-36: a run reports when it will fire, except while data is missing', async (t) => {
   const world = await startRpcWorld(t);
   const rule = await saveRule(world, { sustainedSeconds: 600 });
   await world.write(cpu([120, 95], [60, 95]));

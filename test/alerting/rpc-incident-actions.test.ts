@@ -3,7 +3,7 @@
  * incident fired, over real history, query threads and evaluator.
  */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
 import {
   endNotice,
@@ -43,7 +43,7 @@ async function firing(world: RpcWorld): Promise<string> {
 
 const act = (name: string, more: object = {}) => ({ name, requestId: randomUUID(), ...more });
 
-t.test('STATE-03: an editor acknowledges, snoozes and unsnoozes a firing incident', async (t) => {
+test('STATE-03: an editor acknowledges, snoozes and unsnoozes a firing incident', async (t) => {
   const world = await startRpcWorld(t);
   const editor = await world.signedInAs('demo', 'EDITOR');
   const person = { person: editor };
@@ -137,7 +137,7 @@ t.test('STATE-03: an editor acknowledges, snoozes and unsnoozes a firing inciden
   });
 });
 
-t.test('missing-data causes and retirements reach watchers and the timeline', async (t) => {
+test('missing-data causes and retirements reach watchers and the timeline', async (t) => {
   const world = await startRpcWorld(t);
   const rule = await saveRule(world);
   await world.write([cpu(60, 95), cpu(30, 95), cpu(0, 95)]);
@@ -189,7 +189,7 @@ t.test('missing-data causes and retirements reach watchers and the timeline', as
   );
 });
 
-t.test('a long timeline is shortened to its beginning and its end', async (t) => {
+test('a long timeline is shortened to its beginning and its end', async (t) => {
   const world = await startRpcWorld(t);
   await saveRule(world);
   await world.write([cpu(60, 95), cpu(30, 95), cpu(0, 95)]);
@@ -224,91 +224,88 @@ t.test('a long timeline is shortened to its beginning and its end', async (t) =>
   );
 });
 
-t.test(
-  'API-18: ExplainIncident shows the deciding samples and whether history still agrees',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    await saveRule(world, { sustainedSeconds: 150, recoveryThreshold: 80, recoverySeconds: 60 });
-    await world.write([cpu(330, 10), cpu(150, 91), cpu(120, 92), cpu(60, 95), cpu(30, 96)]);
-    await world.write([cpu(0, 97)]);
-    const name = await firing(world);
-    const explain = async () => (await world.call('ExplainIncident', { name })).body;
+test('API-18: ExplainIncident shows the deciding samples and whether history still agrees', async (t) => {
+  const world = await startRpcWorld(t);
+  await saveRule(world, { sustainedSeconds: 150, recoveryThreshold: 80, recoverySeconds: 60 });
+  await world.write([cpu(330, 10), cpu(150, 91), cpu(120, 92), cpu(60, 95), cpu(30, 96)]);
+  await world.write([cpu(0, 97)]);
+  const name = await firing(world);
+  const explain = async () => (await world.call('ExplainIncident', { name })).body;
 
-    await t.test(
-      'an explanation shows each sample, with its gaps and the condition of that time',
-      async (t) => {
-        const body = await explain();
-        t.match(body.incident, { name, timeline: [{ event: 'sustained' }] });
-        t.match(body.condition, {
-          metricId: 'cpu_utilization_pct',
-          unit: 'percent',
-          operator: 'GREATER_THAN',
-          threshold: 90,
-          sustainedSeconds: 150,
-          recoveryThreshold: 80,
-          recoverySeconds: 60,
-          gapToleranceSeconds: 90,
-        });
-        t.same(
-          body.window.map(({ value, breaches }: { value: number; breaches: boolean }) => [
-            value,
-            breaches,
-          ]),
-          [91, 92, 95, 96, 97].map((value) => [value, true]),
-        );
-        const at = (secondsAgo: number) => String(START_MS - secondsAgo * 1000);
-        t.same(body.gaps, [
-          { startUnixMs: at(330), endUnixMs: at(150), tolerated: false },
-          { startUnixMs: at(120), endUnixMs: at(60), tolerated: true },
-        ]);
-        t.match(body.recomputation, {
-          status: 'AGREES',
-          startedUnixMs: at(150),
-          firedObservedUnixMs: at(0),
-        });
-        t.match(
-          body.summary,
-          /^cpu_utilization_pct was above 90 % in each of 5 samples from .* to .* UTC; the rule requires 2 min 30 s\. A gap of up to 60 s did not interrupt that, because 90 s are tolerated\. Nothing was observed for 3 min before .* Stored samples lead to the same decision\.$/,
-        );
-      },
-    );
-    await t.test('an edit of the rule does not change the earlier explanation', async (t) => {
-      const { rules } = (await world.call('ListAlertRules', { projectName: PROJECT })).body;
-      const [{ name: ruleName, spec, version }] = rules;
-      const id = ruleName.slice(ruleName.lastIndexOf('/') + 1);
-      const edit = { id, requestId: randomUUID(), expectedVersion: version };
-      const { recoveryThreshold: _, ...rest } = spec;
-      const edited = { projectName: PROJECT, ...edit, spec: { ...rest, threshold: 99 } };
-      t.match(await world.call('SaveAlertRule', edited), { status: 200 });
-      t.match((await explain()).condition, { threshold: 90, recoveryThreshold: 80 });
-    });
-    await t.test('a late sample makes history differ', async (t) => {
-      await world.write([cpu(90, 20)]);
-      const { recomputation, summary } = await explain();
-      t.match(recomputation, { status: 'DIFFERS', detail: /do not lead to a firing by/ });
-      t.match(summary, /do not lead to a firing/);
-    });
-    await t.test('samples older than history are not evaluated again', async (t) => {
-      world.clock.jump(8 * DAY_MS);
-      const { recomputation, window, summary } = await explain();
-      t.match(recomputation, {
-        status: 'NOT_POSSIBLE',
-        detail: /older than the retention of history/,
+  await t.test(
+    'an explanation shows each sample, with its gaps and the condition of that time',
+    async (t) => {
+      const body = await explain();
+      t.match(body.incident, { name, timeline: [{ event: 'sustained' }] });
+      t.match(body.condition, {
+        metricId: 'cpu_utilization_pct',
+        unit: 'percent',
+        operator: 'GREATER_THAN',
+        threshold: 90,
+        sustainedSeconds: 150,
+        recoveryThreshold: 80,
+        recoverySeconds: 60,
+        gapToleranceSeconds: 90,
       });
-      t.equal(window.length, 5, 'the deciding samples are stored with the incident');
-      t.match(summary, /It cannot be evaluated again/);
-    });
-    await t.test('names of other projects are rejected as everywhere', async (t) => {
-      const other = await world.call('ExplainIncident', { name: 'projects/other/incidents/x' });
-      t.match(other, { reason: 'PROJECT_BOUNDARY' });
-      t.match(await world.call('ExplainIncident', { name: `${PROJECT}/incidents/none` }), {
-        status: 404,
+      t.same(
+        body.window.map(({ value, breaches }: { value: number; breaches: boolean }) => [
+          value,
+          breaches,
+        ]),
+        [91, 92, 95, 96, 97].map((value) => [value, true]),
+      );
+      const at = (secondsAgo: number) => String(START_MS - secondsAgo * 1000);
+      t.same(body.gaps, [
+        { startUnixMs: at(330), endUnixMs: at(150), tolerated: false },
+        { startUnixMs: at(120), endUnixMs: at(60), tolerated: true },
+      ]);
+      t.match(body.recomputation, {
+        status: 'AGREES',
+        startedUnixMs: at(150),
+        firedObservedUnixMs: at(0),
       });
+      t.match(
+        body.summary,
+        /^cpu_utilization_pct was above 90 % in each of 5 samples from .* to .* UTC; the rule requires 2 min 30 s\. A gap of up to 60 s did not interrupt that, because 90 s are tolerated\. Nothing was observed for 3 min before .* Stored samples lead to the same decision\.$/,
+      );
+    },
+  );
+  await t.test('an edit of the rule does not change the earlier explanation', async (t) => {
+    const { rules } = (await world.call('ListAlertRules', { projectName: PROJECT })).body;
+    const [{ name: ruleName, spec, version }] = rules;
+    const id = ruleName.slice(ruleName.lastIndexOf('/') + 1);
+    const edit = { id, requestId: randomUUID(), expectedVersion: version };
+    const { recoveryThreshold: _, ...rest } = spec;
+    const edited = { projectName: PROJECT, ...edit, spec: { ...rest, threshold: 99 } };
+    t.match(await world.call('SaveAlertRule', edited), { status: 200 });
+    t.match((await explain()).condition, { threshold: 90, recoveryThreshold: 80 });
+  });
+  await t.test('a late sample makes history differ', async (t) => {
+    await world.write([cpu(90, 20)]);
+    const { recomputation, summary } = await explain();
+    t.match(recomputation, { status: 'DIFFERS', detail: /do not lead to a firing by/ });
+    t.match(summary, /do not lead to a firing/);
+  });
+  await t.test('samples older than history are not evaluated again', async (t) => {
+    world.clock.jump(8 * DAY_MS);
+    const { recomputation, window, summary } = await explain();
+    t.match(recomputation, {
+      status: 'NOT_POSSIBLE',
+      detail: /older than the retention of history/,
     });
-  },
-);
+    t.equal(window.length, 5, 'the deciding samples are stored with the incident');
+    t.match(summary, /It cannot be evaluated again/);
+  });
+  await t.test('names of other projects are rejected as everywhere', async (t) => {
+    const other = await world.call('ExplainIncident', { name: 'projects/other/incidents/x' });
+    t.match(other, { reason: 'PROJECT_BOUNDARY' });
+    t.match(await world.call('ExplainIncident', { name: `${PROJECT}/incidents/none` }), {
+      status: 404,
+    });
+  });
+});
 
-t.test('a data center’s incident is explained as far as possible', async (t) => {
+test('a data center’s incident is explained as far as possible', async (t) => {
   const world = await startRpcWorld(t);
   const rule = await saveRule(world, { metricId: 'telemetry_age_seconds', threshold: 120 });
   const vms = ['vm-1', 'vm-2'];
@@ -381,7 +378,7 @@ t.test('a data center’s incident is explained as far as possible', async (t) =
   });
 });
 
-t.test('notices are listed newest first, with their subjects', async (t) => {
+test('notices are listed newest first, with their subjects', async (t) => {
   const world = await startRpcWorld(t);
   const notice = (kind: NoticeKind, collection: NoticeSubject['collection']) => ({
     kind,

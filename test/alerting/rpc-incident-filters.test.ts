@@ -1,6 +1,6 @@
 /** Lists of incidents, alert instances and deliveries with their filters: no page is empty. */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import { startTestDelivery } from '../../actors/delivery/audience.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
@@ -53,95 +53,85 @@ const vmsIn = (pages: readonly (readonly Listed[])[]) =>
     .map(({ vmName }) => vmName.slice(vmName.lastIndexOf('/') + 1))
     .sort();
 
-t.test(
-  'API-34: incidents are filtered by state, severity, attention, rule, VM, data center and time',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    const editor = { person: await world.signedInAs('demo', 'EDITOR') };
-    const rule = await saveRule(world);
-    const many = Array.from({ length: 60 }, (_, i) => `vm-${100 + i}`);
-    await world.write(['vm-1', 'vm-2', ...many].map((vm) => cpu(vm, 60, 95)));
-    await world.clock.advance(1_000);
-    const critical = await saveRule(world, {
-      severity: 'CRITICAL',
-      allVms: false,
-      vmNames: [`${PROJECT}/vms/vm-2`],
-    });
-    await world.write([cpu('vm-1', 30, 5), cpu('vm-2', 30, 95)]);
-    const list = (filter: object) => pagesOf(world, 'ListIncidents', 'incidents', filter);
+test('API-34: incidents are filtered by state, severity, attention, rule, VM, data center and time', async (t) => {
+  const world = await startRpcWorld(t);
+  const editor = { person: await world.signedInAs('demo', 'EDITOR') };
+  const rule = await saveRule(world);
+  const many = Array.from({ length: 60 }, (_, i) => `vm-${100 + i}`);
+  await world.write(['vm-1', 'vm-2', ...many].map((vm) => cpu(vm, 60, 95)));
+  await world.clock.advance(1_000);
+  const critical = await saveRule(world, {
+    severity: 'CRITICAL',
+    allVms: false,
+    vmNames: [`${PROJECT}/vms/vm-2`],
+  });
+  await world.write([cpu('vm-1', 30, 5), cpu('vm-2', 30, 95)]);
+  const list = (filter: object) => pagesOf(world, 'ListIncidents', 'incidents', filter);
 
-    const recovered = await list({ state: 'RECOVERED' });
-    t.same(
-      recovered.map((page) => page.length),
-      [1],
-      'one page, although 61 others fire',
+  const recovered = await list({ state: 'RECOVERED' });
+  t.same(
+    recovered.map((page) => page.length),
+    [1],
+    'one page, although 61 others fire',
+  );
+  t.same(vmsIn(recovered), ['vm-1']);
+  t.same(vmsIn(await list({ severities: ['CRITICAL'] })), ['vm-2']);
+  t.same(vmsIn(await list({ severities: ['CRITICAL'], state: 'RECOVERED' })), []);
+  t.same(vmsIn(await list({ ruleName: critical })), ['vm-2']);
+  t.same(vmsIn(await list({ ruleName: rule, state: 'RECOVERED' })), ['vm-1']);
+  t.same(vmsIn(await list({ vmName: `${PROJECT}/vms/vm-2` })), ['vm-2', 'vm-2']);
+  const firing = await list({ state: 'FIRING' });
+  t.same(
+    firing.map((page) => page.length),
+    [20, 20, 20, 2],
+  );
+  const all = await list({});
+  t.equal(all.flat().length, 63);
+  const order = all.flat().map(({ name }) => name);
+  t.equal(new Set(order).size, 63, 'each once');
+  t.equal(all.flat()[0]?.severity, 'CRITICAL', 'newest first');
+
+  const [first = ''] = firing.flat().map(({ name }) => name);
+  const requestId = randomUUID();
+  await world.call('AcknowledgeIncident', { name: first, requestId }, editor);
+  t.equal((await list({ attention: true })).flat().length, 61);
+  t.equal((await list({ state: 'FIRING' })).flat().length, 62, 'it still fires');
+  t.same((await list({ attention: true, state: 'RECOVERED' })).flat(), []);
+  const untilUnix = String(START_SECONDS + 3600);
+  const [, second = ''] = firing.flat().map(({ name }) => name);
+  await world.call('SnoozeIncident', { name: second, requestId: randomUUID(), untilUnix }, editor);
+  t.equal((await list({ attention: true })).flat().length, 60);
+
+  const early = { endTimeUnix: String(START_SECONDS) };
+  t.equal((await list(early)).flat().length, 62, 'firings in that second');
+  t.equal((await list({ startTimeUnix: String(START_SECONDS + 1) })).flat().length, 1);
+  const { body } = await world.call('GetIncident', { name: first });
+  t.match(body.alertInstanceName, /alertInstances/);
+});
+
+test('API-34: an incident is found by its VM’s data center at the time of its start', async (t) => {
+  const world = await startRpcWorld(t);
+  const place = (datacenter: string, vm: string) =>
+    submit(world.host, { project: 'demo', by }, (draft) =>
+      draft.putRecord({
+        kind: 'vm',
+        id: vm,
+        body: { displayName: vm, datacenter, expandedMonitoring: false, registeredMs: 0 },
+      }),
     );
-    t.same(vmsIn(recovered), ['vm-1']);
-    t.same(vmsIn(await list({ severities: ['CRITICAL'] })), ['vm-2']);
-    t.same(vmsIn(await list({ severities: ['CRITICAL'], state: 'RECOVERED' })), []);
-    t.same(vmsIn(await list({ ruleName: critical })), ['vm-2']);
-    t.same(vmsIn(await list({ ruleName: rule, state: 'RECOVERED' })), ['vm-1']);
-    t.same(vmsIn(await list({ vmName: `${PROJECT}/vms/vm-2` })), ['vm-2', 'vm-2']);
-    const firing = await list({ state: 'FIRING' });
-    t.same(
-      firing.map((page) => page.length),
-      [20, 20, 20, 2],
-    );
-    const all = await list({});
-    t.equal(all.flat().length, 63);
-    const order = all.flat().map(({ name }) => name);
-    t.equal(new Set(order).size, 63, 'each once');
-    t.equal(all.flat()[0]?.severity, 'CRITICAL', 'newest first');
+  await saveRule(world);
+  await place('DC-1', 'vm-1');
+  await place('DC-2', 'vm-2');
+  await world.write([cpu('vm-1', 60, 95), cpu('vm-2', 60, 95)]);
+  const list = (filter: object) => pagesOf(world, 'ListIncidents', 'incidents', filter);
+  const placed = vmsIn(await list({}));
+  t.same(placed, ['vm-1', 'vm-2']);
+  const found = [await list({ datacenter: 'DC-1' }), await list({ datacenter: 'DC-2' })];
+  t.same(found.flatMap(vmsIn), ['vm-1', 'vm-2']);
+  t.same(vmsIn(await list({ datacenter: 'DC-3' })), []);
+});
 
-    const [first = ''] = firing.flat().map(({ name }) => name);
-    const requestId = randomUUID();
-    await world.call('AcknowledgeIncident', { name: first, requestId }, editor);
-    t.equal((await list({ attention: true })).flat().length, 61);
-    t.equal((await list({ state: 'FIRING' })).flat().length, 62, 'it still fires');
-    t.same((await list({ attention: true, state: 'RECOVERED' })).flat(), []);
-    const untilUnix = String(START_SECONDS + 3600);
-    const [, second = ''] = firing.flat().map(({ name }) => name);
-    await world.call(
-      'SnoozeIncident',
-      { name: second, requestId: randomUUID(), untilUnix },
-      editor,
-    );
-    t.equal((await list({ attention: true })).flat().length, 60);
-
-    const early = { endTimeUnix: String(START_SECONDS) };
-    t.equal((await list(early)).flat().length, 62, 'firings in that second');
-    t.equal((await list({ startTimeUnix: String(START_SECONDS + 1) })).flat().length, 1);
-    const { body } = await world.call('GetIncident', { name: first });
-    t.match(body.alertInstanceName, /alertInstances/);
-  },
-);
-
-t.test(
-  'API-34: an incident is found by its VM’s data center at the time of its start',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    const place = (datacenter: string, vm: string) =>
-      submit(world.host, { project: 'demo', by }, (draft) =>
-        draft.putRecord({
-          kind: 'vm',
-          id: vm,
-          body: { displayName: vm, datacenter, expandedMonitoring: false, registeredMs: 0 },
-        }),
-      );
-    await saveRule(world);
-    await place('DC-1', 'vm-1');
-    await place('DC-2', 'vm-2');
-    await world.write([cpu('vm-1', 60, 95), cpu('vm-2', 60, 95)]);
-    const list = (filter: object) => pagesOf(world, 'ListIncidents', 'incidents', filter);
-    const placed = vmsIn(await list({}));
-    t.same(placed, ['vm-1', 'vm-2']);
-    const found = [await list({ datacenter: 'DC-1' }), await list({ datacenter: 'DC-2' })];
-    t.same(found.flatMap(vmsIn), ['vm-1', 'vm-2']);
-    t.same(vmsIn(await list({ datacenter: 'DC-3' })), []);
-  },
-);
-
-t.test('API-34: filters are validated and reach no other project', async (t) => {
+test('API-34: filters are validated and reach no other project', async (t) => {
   const world = await startRpcWorld(t);
   const other = 'projects/other';
   const cases: [string, object, string][] = [
@@ -171,7 +161,7 @@ t.test('API-34: filters are validated and reach no other project', async (t) => 
   }
 });
 
-t.test('API-34: alert instances are filtered by state, data state and VM', async (t) => {
+test('API-34: alert instances are filtered by state, data state and VM', async (t) => {
   const world = await startRpcWorld(t);
   await saveRule(world, { sustainedSeconds: 60 });
   await world.write([
@@ -194,7 +184,7 @@ t.test('API-34: alert instances are filtered by state, data state and VM', async
   t.same(await list({ vmName: `${PROJECT}/vms/none` }), []);
 });
 
-t.test('API-34: deliveries are filtered by state, event and time', async (t) => {
+test('API-34: deliveries are filtered by state, event and time', async (t) => {
   const world = await startRpcWorld(t);
   const start = (destination: string, test: string) =>
     submit(world.host, { project: 'demo', by }, (draft) =>

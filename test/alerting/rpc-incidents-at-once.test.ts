@@ -2,7 +2,7 @@
  * Actions on several incidents in one call: one result each, one commit, and never another project.
  */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import { type RpcWorld, START_SECONDS, startRpcWorld } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
 import { newRule } from '../support/rule-spec.ts';
@@ -45,34 +45,31 @@ const commitsOf = (world: Pick<RpcWorld, 'host'>) =>
       .items.map(({ sequence }) => sequence),
   ).size;
 
-t.test(
-  'API-33: each incident of a call has its own result, and valid ones are acknowledged',
-  async (t) => {
-    const world = await startFiring(t);
-    const { call, editor, nameOf } = world;
-    const none = `${PROJECT}/incidents/none`;
-    const names = [nameOf('vm-1'), nameOf('vm-3'), none, nameOf('vm-2')];
-    const before = commitsOf(world);
-    const request = about(names, { note: 'ours' });
-    const answer = await call('AcknowledgeIncidents', request, editor);
-    t.equal(answer.status, 200, JSON.stringify(answer.body));
-    t.match(answer.body.results, [
-      { name: names[0], errorReason: '', incident: { acknowledged: { note: 'ours' } } },
-      { name: names[1], errorReason: 'INVALID_STATE', errorMessage: /has recovered/ },
-      { name: none, errorReason: 'NOT_FOUND' },
-      { name: names[3], errorReason: '', incident: { acknowledged: { by: /^people\// } } },
-    ]);
-    t.notOk('incident' in answer.body.results[2], 'the incident does not exist');
-    t.equal(commitsOf(world), before + 1, 'in one commit');
-    const resent = await call('AcknowledgeIncidents', request, editor);
-    t.same(resent.body, answer.body, 'a resend gets the same answer');
-    t.equal(commitsOf(world), before + 1, 'it changes nothing');
-    const other = await call('AcknowledgeIncidents', { ...request, note: 'x' }, editor);
-    t.match(other, { status: 400, reason: 'REQUEST_ID_REUSED' });
-  },
-);
+test('API-33: each incident of a call has its own result, and valid ones are acknowledged', async (t) => {
+  const world = await startFiring(t);
+  const { call, editor, nameOf } = world;
+  const none = `${PROJECT}/incidents/none`;
+  const names = [nameOf('vm-1'), nameOf('vm-3'), none, nameOf('vm-2')];
+  const before = commitsOf(world);
+  const request = about(names, { note: 'ours' });
+  const answer = await call('AcknowledgeIncidents', request, editor);
+  t.equal(answer.status, 200, JSON.stringify(answer.body));
+  t.match(answer.body.results, [
+    { name: names[0], errorReason: '', incident: { acknowledged: { note: 'ours' } } },
+    { name: names[1], errorReason: 'INVALID_STATE', errorMessage: /has recovered/ },
+    { name: none, errorReason: 'NOT_FOUND' },
+    { name: names[3], errorReason: '', incident: { acknowledged: { by: /^people\// } } },
+  ]);
+  t.notOk('incident' in answer.body.results[2], 'the incident does not exist');
+  t.equal(commitsOf(world), before + 1, 'in one commit');
+  const resent = await call('AcknowledgeIncidents', request, editor);
+  t.same(resent.body, answer.body, 'a resend gets the same answer');
+  t.equal(commitsOf(world), before + 1, 'it changes nothing');
+  const other = await call('AcknowledgeIncidents', { ...request, note: 'x' }, editor);
+  t.match(other, { status: 400, reason: 'REQUEST_ID_REUSED' });
+});
 
-t.test('API-33: several incidents are snoozed until one time, checked for all', async (t) => {
+test('API-33: several incidents are snoozed until one time, checked for all', async (t) => {
   const { call, editor, nameOf } = await startFiring(t);
   const names = [nameOf('vm-1'), nameOf('vm-2')];
   const untilUnix = String(START_SECONDS + 3600);
@@ -88,7 +85,7 @@ t.test('API-33: several incidents are snoozed until one time, checked for all', 
   }
 });
 
-t.test('API-33: incident names in a call are bounded, unique and of one project', async (t) => {
+test('API-33: incident names in a call are bounded, unique and of one project', async (t) => {
   const { call, editor, nameOf } = await startFiring(t);
   const name = nameOf('vm-1');
   const many = Array.from({ length: 201 }, (_, i) => `${PROJECT}/incidents/inc_${i}`);
@@ -106,7 +103,7 @@ t.test('API-33: incident names in a call are bounded, unique and of one project'
   t.match(long, { status: 400, metadata: { field: 'note' } });
 });
 
-t.test('API-33: 200 incidents are acknowledged once, in commits of bounded size', async (t) => {
+test('API-33: 200 incidents are acknowledged once, in commits of bounded size', async (t) => {
   const world = await startFiring(t);
   const vms = Array.from({ length: 200 }, (_, i) => `many-${i}`);
   await world.write(vms.map((vm) => cpu(vm, 30, 95)));

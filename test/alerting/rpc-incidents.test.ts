@@ -1,6 +1,6 @@
 /** Reads of alerting over the wire: incidents, instances, and the path that led there. */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import { START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
 import { cpuSpec, newRule } from '../support/rule-spec.ts';
@@ -21,7 +21,7 @@ const cpu = (secondsAgo: number, value: number, vm = 'vm-1') => ({
   values: [{ series: CPU, value }],
 });
 
-t.test('incidents, instances and transitions are read over the wire', async (t) => {
+test('incidents, instances and transitions are read over the wire', async (t) => {
   const world = await startRpcWorld(t);
   await world.write([cpu(60, 10), cpu(60, 10, 'vm-2'), { vm: 'vm-3', observedUnixMs: START_MS }]);
   const request = save();

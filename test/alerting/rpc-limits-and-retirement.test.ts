@@ -3,7 +3,7 @@
  * collector reports as retired.
  */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import { RULE_TEMPLATES } from '../../actors/alerting/rule-templates.ts';
 import { setLimits } from '../../actors/platform/project-limits.ts';
 import { EVALUATED_METRICS, metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
@@ -35,7 +35,7 @@ const retirement = (...vmNames: string[]) => ({
   vmNames,
 });
 
-t.test('API-23: each of the five rule templates can be saved unchanged', async (t) => {
+test('API-23: each of the five rule templates can be saved unchanged', async (t) => {
   const world = await startRpcWorld(t);
   await write(world, row('vm-1'));
   const { body } = await world.call(
@@ -65,34 +65,31 @@ t.test('API-23: each of the five rule templates can be saved unchanged', async (
   t.match(await world.call('ListAlertRuleTemplates', elsewhere), { reason: 'PROJECT_BOUNDARY' });
 });
 
-t.test(
-  'a save beyond the instance limit is rejected with the numbers; growth is reported',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    const limit = (instances: number) =>
-      submit(world.host, { project: 'demo' }, (draft) => ({
-        ...setLimits(draft, { instances }),
-      }));
-    await limit(2);
-    await write(world, row('vm-1'), row('vm-2'));
-    const spec = { ...RULE_TEMPLATES[0]?.spec };
-    const first = await world.call('SaveAlertRule', save(spec));
-    t.equal(first.status, 200);
-    t.match(await world.call('SaveAlertRule', save(spec)), {
-      status: 400,
-      reason: 'LIMIT_EXCEEDED',
-      metadata: { of: 'instances', limit: '2', current: '2', wanted: '4' },
-    });
-    await write(world, row('vm-3'), row('vm-4'));
-    await world.settled();
-    const { body } = await world.call('GetAlertRule', { name: first.body.name });
-    t.match(body, { syncStatus: 'APPLIED', unevaluatedInstances: '2' });
-    const list = await world.call('ListAlertRules', { projectName: PROJECT });
-    t.match(list.body.rules, [{ unevaluatedInstances: '2' }]);
-  },
-);
+test('a save beyond the instance limit is rejected with the numbers; growth is reported', async (t) => {
+  const world = await startRpcWorld(t);
+  const limit = (instances: number) =>
+    submit(world.host, { project: 'demo' }, (draft) => ({
+      ...setLimits(draft, { instances }),
+    }));
+  await limit(2);
+  await write(world, row('vm-1'), row('vm-2'));
+  const spec = { ...RULE_TEMPLATES[0]?.spec };
+  const first = await world.call('SaveAlertRule', save(spec));
+  t.equal(first.status, 200);
+  t.match(await world.call('SaveAlertRule', save(spec)), {
+    status: 400,
+    reason: 'LIMIT_EXCEEDED',
+    metadata: { of: 'instances', limit: '2', current: '2', wanted: '4' },
+  });
+  await write(world, row('vm-3'), row('vm-4'));
+  await world.settled();
+  const { body } = await world.call('GetAlertRule', { name: first.body.name });
+  t.match(body, { syncStatus: 'APPLIED', unevaluatedInstances: '2' });
+  const list = await world.call('ListAlertRules', { projectName: PROJECT });
+  t.match(list.body.rules, [{ unevaluatedInstances: '2' }]);
+});
 
-t.test('retired VMs are no longer listed, and their history stays readable', async (t) => {
+test('retired VMs are no longer listed, and their history stays readable', async (t) => {
   const world = await startRpcWorld(t);
   const vmName = `${PROJECT}/vms/vm-1`;
   await write(world, row('vm-1', -60_000), row('vm-2'));
@@ -135,7 +132,7 @@ t.test('retired VMs are no longer listed, and their history stays readable', asy
   t.same(await listed(), [vmName, `${PROJECT}/vms/vm-2`], 'a later row makes the VM known again');
 });
 
-t.test('an ambiguous RetireVms is rejected', async (t) => {
+test('an ambiguous RetireVms is rejected', async (t) => {
   const world = await startRpcWorld(t);
   await write(world, row('vm-1'));
   const ask = (request: object, key = world.keys.collector) =>
@@ -156,7 +153,7 @@ t.test('an ambiguous RetireVms is rejected', async (t) => {
   t.equal(body.vms.length, 1, 'nothing was retired');
 });
 
-t.test('an agent’s key ends with its VM', async (t) => {
+test('an agent’s key ends with its VM', async (t) => {
   const world = await startRpcWorld(t);
   const owner = await world.signedInAs('demo', 'OWNER');
   await write(world, row('vm-1'));

@@ -1,11 +1,11 @@
 /** Maintenance windows over the wire: users plan, read and end them; credentials cannot. */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import { START_SECONDS, startRpcWorld } from '../support/api-in-process.ts';
 
 const projectName = 'projects/demo';
 
-t.test('HOOK-29: users plan, list and end maintenance windows', async (t) => {
+test('HOOK-29: users plan, list and end maintenance windows', async (t) => {
   const world = await startRpcWorld(t);
   const person = { person: await world.signedInAs('demo', 'EDITOR') };
   const untilUnix = String(START_SECONDS + 3_600);
@@ -42,7 +42,7 @@ t.test('HOOK-29: users plan, list and end maintenance windows', async (t) => {
   t.equal((await list({ includeOver: true })).length, 2);
 });
 
-t.test('HOOK-29: an invalid maintenance window is rejected with its field', async (t) => {
+test('HOOK-29: an invalid maintenance window is rejected with its field', async (t) => {
   const world = await startRpcWorld(t);
   const person = { person: await world.signedInAs('demo', 'EDITOR') };
   const untilUnix = String(START_SECONDS + 3_600);

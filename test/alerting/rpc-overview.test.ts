@@ -1,6 +1,6 @@
 /** `GetProjectOverview`: the current counts of one project only. */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import { START_SECONDS, startRpcWorld } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
 import { newRule } from '../support/rule-spec.ts';
@@ -14,7 +14,7 @@ const cpu = (vm: string, secondsAgo: number, value: number) => ({
   values: [{ series: CPU, value }],
 });
 
-t.test('API-35: an overview counts VMs, telemetry, incidents, rules and deliveries', async (t) => {
+test('API-35: an overview counts VMs, telemetry, incidents, rules and deliveries', async (t) => {
   const world = await startRpcWorld(t);
   const editor = { person: await world.signedInAs('demo', 'EDITOR') };
   const overview = async (key = world.keys.read, projectName = PROJECT) =>

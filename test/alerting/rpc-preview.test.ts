@@ -4,7 +4,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import t from 'tap';
+import { test } from 'tap';
 import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import { retireVms } from '../../actors/vms/vm-retirement.ts';
 import {
@@ -60,7 +60,7 @@ function rows(
 /** Busy from 2400 to 1800 seconds ago, and since 600 seconds. */
 const busyTwice = (at: number) => ((at <= 2400 && at > 1800) || at <= 600 ? 95 : 10);
 
-t.test('a preview reports when the rule would have fired and recovered', async (t) => {
+test('a preview reports when the rule would have fired and recovered', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3600, 0, busyTwice));
   await world.write(rows(3600, 0, () => 20, 'vm-2'));
@@ -87,7 +87,7 @@ t.test('a preview reports when the rule would have fired and recovered', async (
   t.equal(paused.body.wouldHaveFired.length, 2, 'what it would do once enabled');
 });
 
-t.test('a preview reports what the active rule then decided', async (t) => {
+test('a preview reports what the active rule then decided', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(0, 0, () => 10));
   const id = '00000000-0000-4000-8000-000000000001';
@@ -118,29 +118,26 @@ t.test('a preview reports what the active rule then decided', async (t) => {
   );
 });
 
-t.test(
-  'a run that began before the window counts as far back as a saved rule would look',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    await world.write(rows(600, 0, () => 95));
-    const short = await preview(world, {}, { historySeconds: 60 });
-    t.match(short.body, {
-      historyStatus: 'COMPLETE',
-      evaluatedSamples: '2',
-      expectedSamples: '2',
-      wouldHaveFired: [{ startUnix: ago(60 + 300 + 90) }],
-    });
-    const week = 604_800;
-    await world.write(rows(week - 60, week - 1800, () => 95, 'vm-2'));
-    await world.clock.advance(900_000);
-    const change = { allVms: false, vmNames: [OTHER] };
-    const whole = await preview(world, change, { historySeconds: week });
-    const reason = 'samples older than retention may still be on disk, and are ignored';
-    t.match(whole.body.wouldHaveFired, [{ startUnix: ago(week - 900) }], reason);
-  },
-);
+test('a run that began before the window counts as far back as a saved rule would look', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(600, 0, () => 95));
+  const short = await preview(world, {}, { historySeconds: 60 });
+  t.match(short.body, {
+    historyStatus: 'COMPLETE',
+    evaluatedSamples: '2',
+    expectedSamples: '2',
+    wouldHaveFired: [{ startUnix: ago(60 + 300 + 90) }],
+  });
+  const week = 604_800;
+  await world.write(rows(week - 60, week - 1800, () => 95, 'vm-2'));
+  await world.clock.advance(900_000);
+  const change = { allVms: false, vmNames: [OTHER] };
+  const whole = await preview(world, change, { historySeconds: week });
+  const reason = 'samples older than retention may still be on disk, and are ignored';
+  t.match(whole.body.wouldHaveFired, [{ startUnix: ago(week - 900) }], reason);
+});
 
-t.test('each mount is evaluated separately and named by its labels', async (t) => {
+test('each mount is evaluated separately and named by its labels', async (t) => {
   const world = await startRpcWorld(t);
   const mount = (mountpoint: string, used: number) =>
     [
@@ -167,7 +164,7 @@ t.test('each mount is evaluated separately and named by its labels', async (t) =
   t.equal(body.wouldHaveFired.length, 1);
 });
 
-t.test('missing data is reported as such, never as zero, a firing or a recovery', async (t) => {
+test('missing data is reported as such, never as zero, a firing or a recovery', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3600, 0, (at) => (at >= 2400 || at < 600 ? 95 : undefined)));
   const below = { operator: 'LESS_THAN', threshold: 50, sustainedSeconds: 0 };
@@ -198,7 +195,7 @@ t.test('missing data is reported as such, never as zero, a firing or a recovery'
   });
 });
 
-t.test('a project without VMs has no history', async (t) => {
+test('a project without VMs has no history', async (t) => {
   const world = await startRpcWorld(t);
   t.match((await preview(world)).body, {
     queryStatus: 'OK',
@@ -221,7 +218,7 @@ function damage(world: RpcWorld, vm = '%'): void {
   file.close();
 }
 
-t.test('API-01: unreadable history makes a preview PARTIAL or FAILED, not quiet', async (t) => {
+test('API-01: unreadable history makes a preview PARTIAL or FAILED, not quiet', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3600, 0, busyTwice));
   await world.write(rows(3600, 0, busyTwice, 'vm-2'));
@@ -239,7 +236,7 @@ t.test('API-01: unreadable history makes a preview PARTIAL or FAILED, not quiet'
   });
 });
 
-t.test('a truncated list of firings is marked', async (t) => {
+test('a truncated list of firings is marked', async (t) => {
   const world = await startRpcWorld(t);
   const flapping = (at: number) => ((at / 30) % 2 === 0 ? 95 : 10);
   for (const vm of ['vm-1', 'vm-2']) {
@@ -256,7 +253,7 @@ t.test('a truncated list of firings is marked', async (t) => {
   t.match(shorter.body, { truncated: false, wouldHaveFired: { length: 122 } });
 });
 
-t.test('API-01: a preview commits, logs and sends nothing', async (t) => {
+test('API-01: a preview commits, logs and sends nothing', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3600, 0, busyTwice));
   const samples = async () => (await world.stream.state(samplesSpec.name)).lastSequence;
@@ -273,7 +270,7 @@ t.test('API-01: a preview commits, logs and sends nothing', async (t) => {
   }
 });
 
-t.test('an invalid preview is rejected by its field, as a save rejects it', async (t) => {
+test('an invalid preview is rejected by its field, as a save rejects it', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(60, 0, () => 10));
   const cases: readonly (readonly [field: string | undefined, change: object, request?: object])[] =
@@ -318,7 +315,7 @@ t.test('an invalid preview is rejected by its field, as a save rejects it', asyn
   t.equal(reader.status, 200, 'a reader learns nothing about destinations');
 });
 
-t.test('more samples than a thread can evaluate are rejected before any is read', async (t) => {
+test('more samples than a thread can evaluate are rejected before any is read', async (t) => {
   const world = await startRpcWorld(t);
   const fleet = Array.from({ length: 500 }, (_, i) => rows(0, 0, () => 10, `vm-${i}`)[0]);
   await world.write(fleet as SampleRow[]);
@@ -342,7 +339,7 @@ t.test('more samples than a thread can evaluate are rejected before any is read'
   t.match(await preview(world), { status: 200, body: { evaluatedSamples: '500' } });
 });
 
-t.test('previews are limited like queries: 10 s each, and the same number at once', async (t) => {
+test('previews are limited like queries: 10 s each, and the same number at once', async (t) => {
   const signals: AbortSignal[] = [];
   const world = await startRpcWorld(t, (deps) =>
     withThreads(deps, (signal) => {
@@ -369,7 +366,7 @@ t.test('previews are limited like queries: 10 s each, and the same number at onc
   t.ok(signals.every((signal) => signal.aborted));
 });
 
-t.test('a preview evaluates a VM for as long as it existed', async (t) => {
+test('a preview evaluates a VM for as long as it existed', async (t) => {
   const world = await startRpcWorld(t);
   const silence = { metricId: 'telemetry_age_seconds', threshold: 300, sustainedSeconds: 0 };
   const by = { kind: 'service', name: 'test' } as const;
@@ -414,7 +411,7 @@ const brief = (segments: readonly Segment[]) =>
     return `${state} ${dataState} ${(START_MS - Number(endUnixMs)) / 1000}`;
   });
 
-t.test('API-01: a preview’s trace equals the path of ExplainAlertInstance', async (t) => {
+test('API-01: a preview’s trace equals the path of ExplainAlertInstance', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3600, 0, (at) => (at > 1200 || at < 900 ? busyTwice(at) : undefined)));
   const id = '00000000-0000-4000-8000-000000000001';
@@ -455,7 +452,7 @@ t.test('API-01: a preview’s trace equals the path of ExplainAlertInstance', as
   t.match(first, { dataState: 'MISSING', startUnixMs: String(START_MS - 86_400_000) });
 });
 
-t.test('API-01: a preview lists each series with its segments, firing ones first', async (t) => {
+test('API-01: a preview lists each series with its segments, firing ones first', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3600, 0, () => 20));
   await world.write(rows(3600, 0, (at) => (at >= 2400 || at < 600 ? 95 : undefined), 'vm-2'));
@@ -487,20 +484,17 @@ t.test('API-01: a preview lists each series with its segments, firing ones first
   t.same(explained.body.trace.segments, body.instances[0].segments, 'one fold gives one answer');
 });
 
-t.test(
-  'API-01: a preview’s list of instances is bounded and counts the omitted ones',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    const fleet = Array.from({ length: 205 }, (_, i) => rows(0, 0, () => 10, `vm-${i}`)[0]);
-    await world.write(fleet as SampleRow[]);
-    await world.write(rows(3600, 0, (at) => ((at / 30) % 2 === 0 ? 95 : 10), 'vm-204'));
-    const request = { withInstances: true };
-    const { body } = await preview(world, { sustainedSeconds: 0 }, request);
-    t.equal(body.instances.length, 200);
-    t.match(body, { instancesOmitted: '5' });
-    const [first] = body.instances;
-    t.match(first, { vmName: 'projects/demo/vms/vm-204', firings: 60, segmentsTruncated: true });
-    t.equal(first.segments.length, 100);
-    t.equal(first.segments.at(-1).endUnixMs, body.endUnixMs, 'the newest are listed');
-  },
-);
+test('API-01: a preview’s list of instances is bounded and counts the omitted ones', async (t) => {
+  const world = await startRpcWorld(t);
+  const fleet = Array.from({ length: 205 }, (_, i) => rows(0, 0, () => 10, `vm-${i}`)[0]);
+  await world.write(fleet as SampleRow[]);
+  await world.write(rows(3600, 0, (at) => ((at / 30) % 2 === 0 ? 95 : 10), 'vm-204'));
+  const request = { withInstances: true };
+  const { body } = await preview(world, { sustainedSeconds: 0 }, request);
+  t.equal(body.instances.length, 200);
+  t.match(body, { instancesOmitted: '5' });
+  const [first] = body.instances;
+  t.match(first, { vmName: 'projects/demo/vms/vm-204', firings: 60, segmentsTruncated: true });
+  t.equal(first.segments.length, 100);
+  t.equal(first.segments.at(-1).endUnixMs, body.endUnixMs, 'the newest are listed');
+});

@@ -8,7 +8,7 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { delivererPart } from '../../actors/delivery/deliverer.ts';
 import { deliveriesSpec } from '../../actors/delivery/queues.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
@@ -221,72 +221,69 @@ async function saveRule(world: RpcWorld, change: object): Promise<string> {
 
 const between = (second: number, from: number, to: number) => second >= from && second < to;
 
-t.test(
-  'API-37: a replay produces the notifications that were sent for the same samples',
-  async (t) => {
-    const world = await startLive(t);
-    const cpuAt = {
-      // Breaches before the rule exists, fires, is silent for ten minutes, keeps breaching,
-      // recovers.
-      'vm-1': (s: number) => (between(s, 1500, 2100) ? undefined : s < 2700 ? 95 : 10),
-      // Breaches for less than the sustained time, with a gap.
-      'vm-2': (s: number) => (between(s, 900, 1080) ? undefined : between(s, 720, 1200) ? 97 : 10),
-      // Flaps too briefly, then for long enough; it still fires at the end.
-      'vm-3': (s: number) => (s < 2400 ? ((s / 30) % 4 === 0 ? 10 : 99) : 93),
-    };
-    await live(world, 600, cpuAt);
-    const hook = await webhook(world);
-    const paused = await webhook(world, 'https://hooks.example.com/b');
-    await world.call(
-      'PauseDestination',
-      { name: paused, requestId: randomUUID() },
-      await signedIn(world, 'EDITOR'),
-    );
-    const fromMs = world.clock.now();
-    const destinationNames = [hook, paused];
-    const busy = await saveRule(world, { destinationNames });
-    const silence = {
-      displayName: 'Silent',
-      metricId: 'telemetry_age_seconds',
-      threshold: 300,
-      sustainedSeconds: 0,
-      repeatIntervalSeconds: 0,
-      destinationNames: [hook],
-    };
-    const silent = await saveRule(world, silence);
-    await live(world, 3000, shifted(cpuAt, 600));
-    const historySeconds = Math.round((world.clock.now() - fromMs) / 1000);
+test('API-37: a replay produces the notifications that were sent for the same samples', async (t) => {
+  const world = await startLive(t);
+  const cpuAt = {
+    // Breaches before the rule exists, fires, is silent for ten minutes, keeps breaching,
+    // recovers.
+    'vm-1': (s: number) => (between(s, 1500, 2100) ? undefined : s < 2700 ? 95 : 10),
+    // Breaches for less than the sustained time, with a gap.
+    'vm-2': (s: number) => (between(s, 900, 1080) ? undefined : between(s, 720, 1200) ? 97 : 10),
+    // Flaps too briefly, then for long enough; it still fires at the end.
+    'vm-3': (s: number) => (s < 2400 ? ((s / 30) % 4 === 0 ? 10 : 99) : 93),
+  };
+  await live(world, 600, cpuAt);
+  const hook = await webhook(world);
+  const paused = await webhook(world, 'https://hooks.example.com/b');
+  await world.call(
+    'PauseDestination',
+    { name: paused, requestId: randomUUID() },
+    await signedIn(world, 'EDITOR'),
+  );
+  const fromMs = world.clock.now();
+  const destinationNames = [hook, paused];
+  const busy = await saveRule(world, { destinationNames });
+  const silence = {
+    displayName: 'Silent',
+    metricId: 'telemetry_age_seconds',
+    threshold: 300,
+    sustainedSeconds: 0,
+    repeatIntervalSeconds: 0,
+    destinationNames: [hook],
+  };
+  const silent = await saveRule(world, silence);
+  await live(world, 3000, shifted(cpuAt, 600));
+  const historySeconds = Math.round((world.clock.now() - fromMs) / 1000);
 
-    const ofBusy = await replay(world, { destinationNames }, { historySeconds });
-    t.equal(ofBusy.status, 200, JSON.stringify(ofBusy.body).slice(0, 500));
-    const sent = await delivered(world, busy);
-    t.same(comparable(ofBusy.body.notifications), comparable(sent));
-    const events = (vm: string) =>
-      ofBusy.body.notifications
-        .filter((one: Notification) => one.vmName === vmName(vm) && one.destinationName === hook)
-        .map((one: Notification) => one.event);
-    t.same(events('vm-1').at(0), 'FIRING');
-    t.same(events('vm-1').at(-1), 'RECOVERED');
-    t.ok(events('vm-1').includes('REPEATED'), 'reminders continued without observations');
-    t.same(events('vm-2'), [], 'two short runs with a gap between them never fired');
-    t.same(events('vm-3'), ['FIRING', 'REPEATED'], 'no recovery was notified');
-    const ofPaused = ofBusy.body.notifications.filter(
-      (one: Notification) => one.destinationName === paused,
-    );
-    t.ok(ofPaused.length > 0);
-    for (const one of ofPaused) {
-      t.match(one, { outcome: 'SUPPRESSED' });
-      t.notOk('body' in one, 'an unsent notification has no body');
-    }
+  const ofBusy = await replay(world, { destinationNames }, { historySeconds });
+  t.equal(ofBusy.status, 200, JSON.stringify(ofBusy.body).slice(0, 500));
+  const sent = await delivered(world, busy);
+  t.same(comparable(ofBusy.body.notifications), comparable(sent));
+  const events = (vm: string) =>
+    ofBusy.body.notifications
+      .filter((one: Notification) => one.vmName === vmName(vm) && one.destinationName === hook)
+      .map((one: Notification) => one.event);
+  t.same(events('vm-1').at(0), 'FIRING');
+  t.same(events('vm-1').at(-1), 'RECOVERED');
+  t.ok(events('vm-1').includes('REPEATED'), 'reminders continued without observations');
+  t.same(events('vm-2'), [], 'two short runs with a gap between them never fired');
+  t.same(events('vm-3'), ['FIRING', 'REPEATED'], 'no recovery was notified');
+  const ofPaused = ofBusy.body.notifications.filter(
+    (one: Notification) => one.destinationName === paused,
+  );
+  t.ok(ofPaused.length > 0);
+  for (const one of ofPaused) {
+    t.match(one, { outcome: 'SUPPRESSED' });
+    t.notOk('body' in one, 'an unsent notification has no body');
+  }
 
-    const ofSilent = await replay(world, silence, { historySeconds });
-    t.same(comparable(ofSilent.body.notifications), comparable(await delivered(world, silent)));
-    t.match(ofSilent.body.notifications, [
-      { event: 'FIRING', vmName: vmName('vm-1') },
-      { event: 'RECOVERED', vmName: vmName('vm-1') },
-    ]);
-  },
-);
+  const ofSilent = await replay(world, silence, { historySeconds });
+  t.same(comparable(ofSilent.body.notifications), comparable(await delivered(world, silent)));
+  t.match(ofSilent.body.notifications, [
+    { event: 'FIRING', vmName: vmName('vm-1') },
+    { event: 'RECOVERED', vmName: vmName('vm-1') },
+  ]);
+});
 
 function shifted(
   cpuAt: Readonly<Record<string, (second: number) => number | undefined>>,
@@ -325,60 +322,57 @@ function stored(
   });
 }
 
-t.test(
-  'API-37: only callers who may change destinations see destinations, recipients and bodies',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    await world.write(stored(world, 3600, (ago) => (ago < 1800 ? 95 : 10)));
-    const destinationNames = [await webhook(world)];
-    const [displayed, hidden, viewer] = await Promise.all([
-      replay(world, { destinationNames }),
-      replay(world, { destinationNames }, {}, world.keys.read),
-      world.call(
-        'ReplayAlertRule',
-        { projectName: PROJECT, historySeconds: 3600, spec: { ...spec, destinationNames } },
-        await signedIn(world, 'VIEWER'),
-      ),
-    ]);
-    const [firing] = displayed.body.notifications;
-    t.match(firing, {
-      event: 'FIRING',
-      destinationName: destinationNames[0],
-      outcome: 'SENT',
-      vmDisplayName: 'vm-1',
-      destinationDisplayName: 'Hook',
-    });
-    t.match(JSON.parse(firing.body), { type: 'incident.firing', data: { vmName: vmName('vm-1') } });
-    t.notOk('recipient' in firing, 'a webhook has none');
-    t.equal(displayed.body.notifications.length, 3, 'the firing and two reminders');
-    const without = displayed.body.notifications.map((one: object) => {
-      const { destinationName, destinationDisplayName, body, ...rest } = one as Notification;
-      return rest;
-    });
-    for (const { status, body } of [hidden, viewer]) {
-      t.equal(status, 200);
-      t.same(body.notifications, without);
-    }
-    const unknown = [`${PROJECT}/destinations/dst_none`];
-    t.match(await replay(world, { destinationNames: unknown }), {
-      status: 400,
-      reason: 'INVALID_FIELD',
-      metadata: { field: 'spec.destinationNames' },
-    });
-    const guessed = await replay(world, { destinationNames: unknown }, {}, world.keys.read);
-    t.same(
-      guessed.body.notifications,
-      without,
-      'a caller without access to destinations learns nothing about them',
-    );
-    t.match(await replay(world, {}), {
-      status: 200,
-      body: { notifications: [], truncated: false },
-    });
-  },
-);
+test('API-37: only callers who may change destinations see destinations, recipients and bodies', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(stored(world, 3600, (ago) => (ago < 1800 ? 95 : 10)));
+  const destinationNames = [await webhook(world)];
+  const [displayed, hidden, viewer] = await Promise.all([
+    replay(world, { destinationNames }),
+    replay(world, { destinationNames }, {}, world.keys.read),
+    world.call(
+      'ReplayAlertRule',
+      { projectName: PROJECT, historySeconds: 3600, spec: { ...spec, destinationNames } },
+      await signedIn(world, 'VIEWER'),
+    ),
+  ]);
+  const [firing] = displayed.body.notifications;
+  t.match(firing, {
+    event: 'FIRING',
+    destinationName: destinationNames[0],
+    outcome: 'SENT',
+    vmDisplayName: 'vm-1',
+    destinationDisplayName: 'Hook',
+  });
+  t.match(JSON.parse(firing.body), { type: 'incident.firing', data: { vmName: vmName('vm-1') } });
+  t.notOk('recipient' in firing, 'a webhook has none');
+  t.equal(displayed.body.notifications.length, 3, 'the firing and two reminders');
+  const without = displayed.body.notifications.map((one: object) => {
+    const { destinationName, destinationDisplayName, body, ...rest } = one as Notification;
+    return rest;
+  });
+  for (const { status, body } of [hidden, viewer]) {
+    t.equal(status, 200);
+    t.same(body.notifications, without);
+  }
+  const unknown = [`${PROJECT}/destinations/dst_none`];
+  t.match(await replay(world, { destinationNames: unknown }), {
+    status: 400,
+    reason: 'INVALID_FIELD',
+    metadata: { field: 'spec.destinationNames' },
+  });
+  const guessed = await replay(world, { destinationNames: unknown }, {}, world.keys.read);
+  t.same(
+    guessed.body.notifications,
+    without,
+    'a caller without access to destinations learns nothing about them',
+  );
+  t.match(await replay(world, {}), {
+    status: 200,
+    body: { notifications: [], truncated: false },
+  });
+});
 
-t.test('API-37: each mail recipient is notified as the recheck allows', async (t) => {
+test('API-37: each mail recipient is notified as the recheck allows', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(stored(world, 1200, (ago) => (ago < 600 ? 95 : 10)));
   const destination = 'dst_mail';
@@ -415,7 +409,7 @@ t.test('API-37: each mail recipient is notified as the recheck allows', async (t
   t.match(body.notifications.find((one: Notification) => one.body)?.body, /Observed then:/);
 });
 
-t.test('API-37: a truncated replay has the first notifications and is marked', async (t) => {
+test('API-37: a truncated replay has the first notifications and is marked', async (t) => {
   const world = await startRpcWorld(t);
   const flapping = (ago: number) => ((ago / 30) % 2 === 0 ? 95 : 10);
   for (const vm of ['vm-1', 'vm-2']) await world.write(stored(world, 7200, flapping, vm));
@@ -433,7 +427,7 @@ t.test('API-37: a truncated replay has the first notifications and is marked', a
   t.match((await replay(world, change, { historySeconds: 600 })).body, { truncated: false });
 });
 
-t.test('API-37: an invalid replay request is rejected with its field', async (t) => {
+test('API-37: an invalid replay request is rejected with its field', async (t) => {
   const world = await startRpcWorld(t);
   const vms = Array.from({ length: 21 }, (_, i) => `vm-${i}`);
   await world.write(vms.map((vm) => row(world, vm, 10)));
@@ -466,7 +460,7 @@ t.test('API-37: an invalid replay request is rejected with its field', async (t)
   t.match(await replay(world, {}, { vmNames }), { status: 200, body: { vmNames } });
 });
 
-t.test('API-37: a replay commits, logs and sends nothing', async (t) => {
+test('API-37: a replay commits, logs and sends nothing', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(stored(world, 3600, () => 95));
   const destinationNames = [await webhook(world)];
@@ -482,7 +476,7 @@ t.test('API-37: a replay commits, logs and sends nothing', async (t) => {
   }
 });
 
-t.test('API-37: unreadable VMs are named and left out of a replay', async (t) => {
+test('API-37: unreadable VMs are named and left out of a replay', async (t) => {
   const world = await startRpcWorld(t);
   for (const vm of ['vm-1', 'vm-2']) await world.write(stored(world, 1800, () => 95, vm));
   await world.history.flush();
@@ -500,7 +494,7 @@ t.test('API-37: unreadable VMs are named and left out of a replay', async (t) =>
   t.match(world.lines.join(), /could not be read for a replay.*"vm":"vm-1"/);
 });
 
-t.test('API-37: a replay ends after 10 seconds or with its caller', async (t) => {
+test('API-37: a replay ends after 10 seconds or with its caller', async (t) => {
   const signals: AbortSignal[] = [];
   const world = await startRpcWorld(t, () => ({
     ruleReplays: {
@@ -525,7 +519,7 @@ t.test('API-37: a replay ends after 10 seconds or with its caller', async (t) =>
   t.equal(timedOut.length, signals.length, 'all running calls');
 });
 
-t.test('API-37: an abandoned replay ends in its thread', async (t) => {
+test('API-37: an abandoned replay ends in its thread', async (t) => {
   const world = await startRpcWorld(t);
   const flapping = (ago: number) => ((ago / 30) % 2 === 0 ? 95 : 10);
   const vms = Array.from({ length: 20 }, (_, i) => `vm-${i}`);

@@ -4,7 +4,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import type { MachineName } from '../../machines/audit/registry.ts';
 import { type RpcWorld, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
@@ -177,7 +177,7 @@ const badSaves: readonly BadSave[] = [
   },
 ];
 
-t.test('a rule that cannot be evaluated', async (t) => {
+test('a rule that cannot be evaluated', async (t) => {
   const world = await startRpcWorld(t);
   await world.write([cpu(0, 1)]);
   for (const { name, request, status = 400, reason, field, message } of badSaves) {
@@ -194,7 +194,7 @@ t.test('a rule that cannot be evaluated', async (t) => {
   t.same(world.lines, []);
 });
 
-t.test('saving a rule', async (t) => {
+test('saving a rule', async (t) => {
   const world = await startRpcWorld(t);
   await world.write([cpu(0, 1)]);
   const first = save({}, { vmNames: [VM], allVms: false });
@@ -287,7 +287,7 @@ t.test('saving a rule', async (t) => {
   });
 });
 
-t.test('API-02, ERR-08: a rule not applied within 500 ms is PENDING', async (t) => {
+test('API-02, ERR-08: a rule not applied within 500 ms is PENDING', async (t) => {
   const world = await startRpcWorld(t);
   world.stopRules();
   const request = save();

@@ -2,7 +2,7 @@
  * `WatchIncidents` streams of callers that lose access: each loss ends the stream within a second
  * of virtual time, by a commit or by the clock, with a reason. Nothing else ends it.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { HEARTBEAT_MS } from '../../src/alerting/api/incident-watch.ts';
 import { cookieHeaders, type RpcWorld } from '../support/api-in-process.ts';
 import { bearer, startWatched } from '../support/incident-watch.ts';
@@ -190,29 +190,26 @@ const losses: readonly Loss[] = [
   },
 ];
 
-t.test(
-  'API-17: a watch ends within a second after its caller loses access, with the reason',
-  async (t) => {
-    for (const { name, reason, begin } of losses) {
-      const world = await startWatched(t);
-      const { headers, lose } = await begin(world);
-      const stream = await world.watch(headers);
-      await stream.received(1);
-      const other = await world.watch(bearer(world.keys.write));
-      await other.received(1);
-      await lose();
-      await world.clock.advance(1_000);
-      const end = await stream.ended;
-      t.equal(end.reason, reason, name);
-      t.match(end.message, /\w+ \w+/, `${name}: with a readable message`);
-      await world.clock.advance(HEARTBEAT_MS);
-      if (!/lifetime|over/.test(name)) await other.received(2);
-      other.close();
-    }
-  },
-);
+test('API-17: a watch ends within a second after its caller loses access, with the reason', async (t) => {
+  for (const { name, reason, begin } of losses) {
+    const world = await startWatched(t);
+    const { headers, lose } = await begin(world);
+    const stream = await world.watch(headers);
+    await stream.received(1);
+    const other = await world.watch(bearer(world.keys.write));
+    await other.received(1);
+    await lose();
+    await world.clock.advance(1_000);
+    const end = await stream.ended;
+    t.equal(end.reason, reason, name);
+    t.match(end.message, /\w+ \w+/, `${name}: with a readable message`);
+    await world.clock.advance(HEARTBEAT_MS);
+    if (!/lifetime|over/.test(name)) await other.received(2);
+    other.close();
+  }
+});
 
-t.test('changes of others, or without effect on access, end no watch', async (t) => {
+test('changes of others, or without effect on access, end no watch', async (t) => {
   const world = await startWatched(t);
   const viewer = await world.signedInAs('demo', 'EDITOR');
   const made = await world.accountKey('demo', ['monitoring.read', 'monitoring.write']);

@@ -5,7 +5,7 @@
 
 import { create } from '@bufbuild/protobuf';
 import { ConnectError, createContextValues, createHandlerContext } from '@connectrpc/connect';
-import t from 'tap';
+import { test } from 'tap';
 import {
   cutOffKey,
   HEARTBEAT_MS,
@@ -24,7 +24,7 @@ import { until as untilEvent } from '../support/program.ts';
 
 const READ = ['monitoring.read'] as const;
 
-t.test('API-17: a watch sends open incidents, then each change, then heartbeats', async (t) => {
+test('API-17: a watch sends open incidents, then each change, then heartbeats', async (t) => {
   const world = await startWatched(t);
   await world.rule();
   await world.write([reading(0, 90)]);
@@ -58,7 +58,7 @@ t.test('API-17: a watch sends open incidents, then each change, then heartbeats'
   later.close();
 });
 
-t.test('a watch of a project without incidents reports that immediately', async (t) => {
+test('a watch of a project without incidents reports that immediately', async (t) => {
   const world = await startWatched(t);
   const stream = await world.watch(bearer(world.keys.read));
   await stream.received(1);
@@ -66,7 +66,7 @@ t.test('a watch of a project without incidents reports that immediately', async 
   stream.close();
 });
 
-t.test('a caller without access gets only the reason in the stream', async (t) => {
+test('a caller without access gets only the reason in the stream', async (t) => {
   const world = await startWatched(t);
   const refused = async (headers: Readonly<Record<string, string>>, projectName?: string) => {
     const stream = await world.watch(headers, projectName);
@@ -84,7 +84,7 @@ t.test('a caller without access gets only the reason in the stream', async (t) =
   t.same(world.lines, [], 'nothing was logged: every rejection is the caller’s fault');
 });
 
-t.test('a stopping service ends its watches with a reason to reconnect', async (t) => {
+test('a stopping service ends its watches with a reason to reconnect', async (t) => {
   const world = await startWatched(t);
   const stream = await world.watch(bearer(world.keys.read));
   await stream.received(1);
@@ -92,7 +92,7 @@ t.test('a stopping service ends its watches with a reason to reconnect', async (
   t.equal((await stream.ended).reason, 'NOT_READY');
 });
 
-t.test('a project has a limit on its watches, and a closed one makes room', async (t) => {
+test('a project has a limit on its watches, and a closed one makes room', async (t) => {
   const world = await startWatched(t);
   const open = (key = world.keys.read) => world.watch(bearer(key));
   const ofOne = Array.from({ length: 50 }, () => open());
@@ -124,41 +124,38 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
   await untilEvent(String(isSo), async () => (await isSo()) || undefined);
 }
 
-t.test(
-  'a client that stops reading is cut off soon after the end; one that reads gets the reason',
-  async (t) => {
-    for (const isReading of [true, false]) {
-      const world = await startRpcWorld(t);
-      const made = await world.accountKey('demo', READ);
-      const { authenticator } = world;
-      const principal = await authenticator.authenticate(`Bearer ${made.key}`, '127.0.0.1');
-      let cutOffs = 0;
-      const contextValues = createContextValues()
-        .set(callerKey, { principal, authenticator })
-        .set(cutOffKey, () => void cutOffs++);
-      const method = AlertService.method.watchIncidents;
-      const context = createHandlerContext({
-        service: AlertService,
-        method,
-        contextValues,
-        url: WATCH_PATH,
-        protocolName: 'connect',
-        requestMethod: 'POST',
-      });
-      const { host, clock, gate } = world;
-      const { watchIncidents } = incidentWatch({ host, clock, gate, log: silentLog });
-      const request = create(method.input, { projectName: PROJECT });
-      const updates = watchIncidents(request, context)[Symbol.asyncIterator]();
-      t.match((await updates.next()).value, { snapshotContinues: false });
-      await world.step('demo', 'credential', made.id, { type: 'revoked', reason: 'LEAKED' });
-      if (isReading) await t.rejects(updates.next(), ConnectError);
-      await world.clock.advance(499);
-      t.equal(cutOffs, 0);
-      await world.clock.advance(1);
-      t.equal(cutOffs, isReading ? 0 : 1);
-    }
-  },
-);
+test('a client that stops reading is cut off soon after the end; one that reads gets the reason', async (t) => {
+  for (const isReading of [true, false]) {
+    const world = await startRpcWorld(t);
+    const made = await world.accountKey('demo', READ);
+    const { authenticator } = world;
+    const principal = await authenticator.authenticate(`Bearer ${made.key}`, '127.0.0.1');
+    let cutOffs = 0;
+    const contextValues = createContextValues()
+      .set(callerKey, { principal, authenticator })
+      .set(cutOffKey, () => void cutOffs++);
+    const method = AlertService.method.watchIncidents;
+    const context = createHandlerContext({
+      service: AlertService,
+      method,
+      contextValues,
+      url: WATCH_PATH,
+      protocolName: 'connect',
+      requestMethod: 'POST',
+    });
+    const { host, clock, gate } = world;
+    const { watchIncidents } = incidentWatch({ host, clock, gate, log: silentLog });
+    const request = create(method.input, { projectName: PROJECT });
+    const updates = watchIncidents(request, context)[Symbol.asyncIterator]();
+    t.match((await updates.next()).value, { snapshotContinues: false });
+    await world.step('demo', 'credential', made.id, { type: 'revoked', reason: 'LEAKED' });
+    if (isReading) await t.rejects(updates.next(), ConnectError);
+    await world.clock.advance(499);
+    t.equal(cutOffs, 0);
+    await world.clock.advance(1);
+    t.equal(cutOffs, isReading ? 0 : 1);
+  }
+});
 
 function incidentBody(note: string) {
   return {
@@ -189,7 +186,7 @@ function incidentBody(note: string) {
   };
 }
 
-t.test('a feed holds a bounded number of changes, and none after its end', (t) => {
+test('a feed holds a bounded number of changes, and none after its end', async (t) => {
   let publish: (applied: { commit: Commit; sequence: number }) => void = () => {};
   let following = 0;
   const host = {
@@ -216,34 +213,30 @@ t.test('a feed holds a bounded number of changes, and none after its end', (t) =
   t.match(feed.ended, { reason: 'TOO_MANY_REQUESTS', message: /read faster/ });
   t.throws(() => feed.take(1), Refusal);
   t.equal(following, 0, 'it stops following');
-  t.end();
 });
 
-t.test(
-  'API-36: a watch of changes begins with its position and misses no later change',
-  async (t) => {
-    const world = await startWatched(t);
-    await world.rule();
-    await world.write([reading(0, 90)]);
-    const stream = await world.watch(bearer(world.keys.read), PROJECT, { changesOnly: true });
-    await stream.received(1);
-    t.match(stream.messages[0], { kind: 'HEARTBEAT', incidents: [], snapshotContinues: false });
-    const position = String(stream.messages[0].sequence);
-    t.equal(position, String(world.host.appliedSequence()));
-    await world.write([reading(1, 95, 'vm-2')]);
-    await world.write([reading(2, 5)]);
-    await stream.received(3);
-    t.match(stream.messages.slice(1), [
-      { kind: 'CHANGES', incidents: [{ state: 'FIRING', vmName: `${PROJECT}/vms/vm-2` }] },
-      { kind: 'CHANGES', incidents: [{ state: 'RECOVERED', vmName: `${PROJECT}/vms/vm-1` }] },
-    ]);
-    t.ok(Number(stream.messages[1].sequence) > Number(position));
-    const { incidentName = '' } = {
-      incidentName: stream.messages[1].incidents[0].alertInstanceName,
-    };
-    t.match(incidentName, /^projects\/demo\/alertInstances\//);
-    const found = await world.call('GetAlertInstance', { name: incidentName });
-    t.match(found.body, { name: incidentName, vmName: `${PROJECT}/vms/vm-2`, state: 'FIRING' });
-    stream.close();
-  },
-);
+test('API-36: a watch of changes begins with its position and misses no later change', async (t) => {
+  const world = await startWatched(t);
+  await world.rule();
+  await world.write([reading(0, 90)]);
+  const stream = await world.watch(bearer(world.keys.read), PROJECT, { changesOnly: true });
+  await stream.received(1);
+  t.match(stream.messages[0], { kind: 'HEARTBEAT', incidents: [], snapshotContinues: false });
+  const position = String(stream.messages[0].sequence);
+  t.equal(position, String(world.host.appliedSequence()));
+  await world.write([reading(1, 95, 'vm-2')]);
+  await world.write([reading(2, 5)]);
+  await stream.received(3);
+  t.match(stream.messages.slice(1), [
+    { kind: 'CHANGES', incidents: [{ state: 'FIRING', vmName: `${PROJECT}/vms/vm-2` }] },
+    { kind: 'CHANGES', incidents: [{ state: 'RECOVERED', vmName: `${PROJECT}/vms/vm-1` }] },
+  ]);
+  t.ok(Number(stream.messages[1].sequence) > Number(position));
+  const { incidentName = '' } = {
+    incidentName: stream.messages[1].incidents[0].alertInstanceName,
+  };
+  t.match(incidentName, /^projects\/demo\/alertInstances\//);
+  const found = await world.call('GetAlertInstance', { name: incidentName });
+  t.match(found.body, { name: incidentName, vmName: `${PROJECT}/vms/vm-2`, state: 'FIRING' });
+  stream.close();
+});

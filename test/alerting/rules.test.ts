@@ -2,7 +2,7 @@
  * Rules on a real host: saved rules are applied through the log, outdated instances are retired,
  * and no recovery is ever invented.
  */
-import t from 'tap';
+import { test } from 'tap';
 import type { IncidentBody, IncidentWindowBody } from '../../actors/alerting/incident.ts';
 import { retireInstances } from '../../actors/alerting/rule-instances.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
@@ -50,7 +50,7 @@ function windowOf(world: AlertingWorld, incident: Pick<IncidentBody, 'id'> | und
 
 const uuid = (n: number) => `7b0c5a0e-6d2a-4a55-9a53-${String(n).padStart(12, '0')}`;
 
-t.test('a saved rule is marked in the log, and active once the marker is evaluated', async (t) => {
+test('a saved rule is marked in the log, and active once the marker is evaluated', async (t) => {
   const world = await openAlertingWorld(t);
   await world.saveRule();
   t.match(world.rule(), { value: 'pendingApplication', context: { appliedVersion: 0 } });
@@ -62,7 +62,7 @@ t.test('a saved rule is marked in the log, and active once the marker is evaluat
   t.match(world.rule().context, { version: 1, appliedVersion: 1, evaluationRevision: 1 });
 });
 
-t.test('concurrent saves cannot exceed the limits', async (t) => {
+test('concurrent saves cannot exceed the limits', async (t) => {
   const world = await openAlertingWorld(t);
   const rules = await Promise.allSettled(
     Array.from({ length: 30 }, (_, i) => world.saveRule({}, { id: uuid(i) })),
@@ -77,7 +77,7 @@ t.test('concurrent saves cannot exceed the limits', async (t) => {
   await world.saveRule({}, { project: 'other' });
 });
 
-t.test('a save on an older version is rejected with the current one', async (t) => {
+test('a save on an older version is rejected with the current one', async (t) => {
   const world = await openAlertingWorld(t);
   await world.saveRule();
   const save = (expectedVersion: string) =>
@@ -112,7 +112,7 @@ t.test('a save on an older version is rejected with the current one', async (t) 
   await t.rejects(world.deleteRule('3'), { name: 'Refusal', reason: 'NOT_FOUND' });
 });
 
-t.test('a rule that names a missing resource is rejected with the field', async (t) => {
+test('a rule that names a missing resource is rejected with the field', async (t) => {
   const world = await openAlertingWorld(t);
   const invalid = (field: string) => ({
     name: 'Refusal',
@@ -134,7 +134,7 @@ t.test('a rule that names a missing resource is rejected with the field', async 
   await t.rejects(other, invalid('spec.destinationNames'));
 });
 
-t.test('a rule that names a deleted destination can still be paused and edited', async (t) => {
+test('a rule that names a deleted destination can still be paused and edited', async (t) => {
   const world = await openAlertingWorld(t);
   const [gone, hook] = [await world.addDestination(), await world.addDestination()];
   await world.saveRule({ destinationNames: [gone] });
@@ -151,58 +151,52 @@ t.test('a rule that names a deleted destination can still be paused and edited',
   });
 });
 
-t.test(
-  'an edit of the evaluation retires firing instances, sends no recovery, and fires again',
-  async (t) => {
-    const world = await evaluating(t);
-    const hook = await world.addDestination();
-    await saved(world, { destinationNames: [hook] });
-    await observe(world, 95, 4);
-    t.match(world.incidents(), [{ state: 'FIRING' }]);
-    await saved(world, { destinationNames: [hook], threshold: 80 });
-    await world.until('the old one is retired', () => world.incidents()[0]?.state === 'RETIRED');
-    await world.until('the new one fires', () => world.incidents().length === 2);
-    const [old, next] = world.incidents();
-    t.match(old, { state: 'RETIRED', retireReason: 'RULE_CHANGED', recoveredMs: null });
-    t.match(next, { state: 'FIRING', startedMs: START_MS }, 'at once, from stored samples');
-    t.match(next, { firedMs: world.clock.now(), ruleVersion: 2, threshold: 80 });
-    t.same(
-      world.deliveries().map(({ event, incident }) => [event, incident]),
-      [
-        ['FIRING', old?.id],
-        ['FIRING', next?.id],
-      ],
-      'no recovery is notified',
-    );
-  },
-);
+test('an edit of the evaluation retires firing instances, sends no recovery, and fires again', async (t) => {
+  const world = await evaluating(t);
+  const hook = await world.addDestination();
+  await saved(world, { destinationNames: [hook] });
+  await observe(world, 95, 4);
+  t.match(world.incidents(), [{ state: 'FIRING' }]);
+  await saved(world, { destinationNames: [hook], threshold: 80 });
+  await world.until('the old one is retired', () => world.incidents()[0]?.state === 'RETIRED');
+  await world.until('the new one fires', () => world.incidents().length === 2);
+  const [old, next] = world.incidents();
+  t.match(old, { state: 'RETIRED', retireReason: 'RULE_CHANGED', recoveredMs: null });
+  t.match(next, { state: 'FIRING', startedMs: START_MS }, 'at once, from stored samples');
+  t.match(next, { firedMs: world.clock.now(), ruleVersion: 2, threshold: 80 });
+  t.same(
+    world.deliveries().map(({ event, incident }) => [event, incident]),
+    [
+      ['FIRING', old?.id],
+      ['FIRING', next?.id],
+    ],
+    'no recovery is notified',
+  );
+});
 
-t.test(
-  'a rename keeps firing instances; decisions delayed while it was pending are made afterwards',
-  async (t) => {
-    const world = await evaluating(t);
-    await saved(world);
-    await observe(world, 95, 2);
-    // The marker of the rename cannot be written yet, so the rule stays pending.
-    world.faults.append = ({ subject }) => (subject.endsWith('.rules') ? 'refused' : undefined);
-    await world.saveRule({ displayName: 'Another name' });
-    await observe(world, 95, 2);
-    t.equal(world.rule().value, 'pendingApplication');
-    t.same(world.incidents(), [], 'nothing is notified while it is pending');
-    world.faults.append = () => undefined;
-    await world.pass(1_000);
-    await world.until('it is applied', () => world.rule().value === 'active');
-    await world.until('it fires', () => world.incidents().length === 1);
-    t.match(world.incidents(), [{ startedMs: START_MS, ruleDisplayName: 'Another name' }]);
-    const before = world.live('alertInstance');
-    await saved(world, { displayName: 'A third name' });
-    await world.settle();
-    t.same(world.live('alertInstance'), before);
-    t.match(world.rule().context, { version: 3, evaluationRevision: 1 });
-  },
-);
+test('a rename keeps firing instances; decisions delayed while it was pending are made afterwards', async (t) => {
+  const world = await evaluating(t);
+  await saved(world);
+  await observe(world, 95, 2);
+  // The marker of the rename cannot be written yet, so the rule stays pending.
+  world.faults.append = ({ subject }) => (subject.endsWith('.rules') ? 'refused' : undefined);
+  await world.saveRule({ displayName: 'Another name' });
+  await observe(world, 95, 2);
+  t.equal(world.rule().value, 'pendingApplication');
+  t.same(world.incidents(), [], 'nothing is notified while it is pending');
+  world.faults.append = () => undefined;
+  await world.pass(1_000);
+  await world.until('it is applied', () => world.rule().value === 'active');
+  await world.until('it fires', () => world.incidents().length === 1);
+  t.match(world.incidents(), [{ startedMs: START_MS, ruleDisplayName: 'Another name' }]);
+  const before = world.live('alertInstance');
+  await saved(world, { displayName: 'A third name' });
+  await world.settle();
+  t.same(world.live('alertInstance'), before);
+  t.match(world.rule().context, { version: 3, evaluationRevision: 1 });
+});
 
-t.test('a pause retires instances, and a resume begins a new run, even on a replay', async (t) => {
+test('a pause retires instances, and a resume begins a new run, even on a replay', async (t) => {
   const world = await evaluating(t);
   await saved(world);
   await observe(world, 95, 3);
@@ -223,20 +217,17 @@ t.test('a pause retires instances, and a resume begins a new run, even on a repl
   t.match(markers.at(-1), { upserts: [{ evaluationRevision: 3, fromMs: resumedMs }] });
 });
 
-t.test(
-  'a deletion retires instances, and its missing marker is written after a crash',
-  async (t) => {
-    const world = await evaluating(t);
-    await saved(world);
-    await observe(world, 95, 3);
-    await world.deleteRule();
-    await world.until('it is retired', () => world.live('alertInstance').length === 0);
-    t.match(world.incidents(), [{ state: 'RETIRED', retireReason: 'RULE_DELETED' }]);
-    t.same(world.live('alertRule'), []);
-  },
-);
+test('a deletion retires instances, and its missing marker is written after a crash', async (t) => {
+  const world = await evaluating(t);
+  await saved(world);
+  await observe(world, 95, 3);
+  await world.deleteRule();
+  await world.until('it is retired', () => world.live('alertInstance').length === 0);
+  t.match(world.incidents(), [{ state: 'RETIRED', retireReason: 'RULE_DELETED' }]);
+  t.same(world.live('alertRule'), []);
+});
 
-t.test('the next start writes the last marker of a deleted rule', async (t) => {
+test('the next start writes the last marker of a deleted rule', async (t) => {
   const world = await openAlertingWorld(t);
   const stopRules = world.startRules();
   const { evaluator } = await world.startEvaluator();
@@ -249,7 +240,7 @@ t.test('the next start writes the last marker of a deleted rule', async (t) => {
   await world.until('it is not evaluated', () => evaluator.instances(PROJECT).length === 0);
 });
 
-t.test('a rule deleted while no rule keeper ran ends, even if the log has lost it', async (t) => {
+test('a rule deleted while no rule keeper ran ends, even if the log has lost it', async (t) => {
   const world = await openAlertingWorld(t);
   const stopRules = world.startRules();
   const { evaluator } = await world.startEvaluator();
@@ -270,7 +261,7 @@ t.test('a rule deleted while no rule keeper ran ends, even if the log has lost i
   t.equal(after.lastSequence, marked, 'an existing marker is not written again');
 });
 
-t.test('DUR-13: a project acquired during a scan of others is scanned too', async (t) => {
+test('DUR-13: a project acquired during a scan of others is scanned too', async (t) => {
   const world = await openAlertingWorld(t);
   await world.saveRule();
   let isOwn = false;
@@ -298,7 +289,7 @@ t.test('DUR-13: a project acquired during a scan of others is scanned too', asyn
   await world.until('it is applied', () => world.rule().value === 'active');
 });
 
-t.test('an incident records what decided it and the rule of that time', async (t) => {
+test('an incident records what decided it and the rule of that time', async (t) => {
   const world = await evaluating(t);
   await saved(world, { operator: 'GREATER_THAN_OR_EQUAL', threshold: 95 });
   await observe(world, 95, 3);
@@ -334,7 +325,7 @@ t.test('an incident records what decided it and the rule of that time', async (t
   t.same(windowOf(world, incident), window, 'it stays');
 });
 
-t.test('10,000 instances are retired in small commits', async (t) => {
+test('10,000 instances are retired in small commits', async (t) => {
   const world = await openAlertingWorld(t);
   await world.saveRule();
   const count = 10_000;
@@ -363,50 +354,47 @@ t.test('10,000 instances are retired in small commits', async (t) => {
   t.equal(await retireInstances(world.host, PROJECT, RULE), 0, 'a second run finds none');
 });
 
-t.test(
-  'what decided an incident is stored beside it, and no later commit carries it',
-  async (t) => {
-    const world = await evaluating(t);
-    const vms = Array.from({ length: 40 }, (_, i) => `vm-${i}`);
-    await saved(world, { sustainedSeconds: 3_000 });
-    const write = (minute: number) =>
-      world.ingest.write({
-        project: PROJECT,
-        batchId: '',
-        rows: vms.flatMap((vm) =>
-          Array.from({ length: 10 }, (_, i) => {
-            const observedMs = world.clock.now() + i * 5_000;
-            return {
-              vm,
-              observedMs,
-              sequence: minute * 10 + i,
-              boot: 'b',
-              vcpus: Number.NaN,
-              state: 1,
-              stateReason: '',
-              series: ['svc_vm_cpu_utilization_pct'],
-              values: [90.123456789 + i],
-            };
-          }),
-        ),
-      });
-    for (let minute = 0; minute < 62; minute++) {
-      await write(minute);
-      await world.pass(50_000);
-    }
-    await world.until('all fire', () => world.incidents().length === vms.length);
-    const haveWindows = () => world.incidents().every((each) => windowOf(world, each).length > 300);
-    t.ok(haveWindows());
-    const later: string[] = [];
-    world.host.onApplied(({ commit }) => later.push(JSON.stringify(commit)));
-    await saved(world, { enabled: false });
-    await world.until('all are retired', () => world.live('alertInstance').length === 0);
-    t.ok(haveWindows(), 'with their windows');
-    t.notOk(later.some((commit) => commit.includes('"window"')));
-  },
-);
+test('what decided an incident is stored beside it, and no later commit carries it', async (t) => {
+  const world = await evaluating(t);
+  const vms = Array.from({ length: 40 }, (_, i) => `vm-${i}`);
+  await saved(world, { sustainedSeconds: 3_000 });
+  const write = (minute: number) =>
+    world.ingest.write({
+      project: PROJECT,
+      batchId: '',
+      rows: vms.flatMap((vm) =>
+        Array.from({ length: 10 }, (_, i) => {
+          const observedMs = world.clock.now() + i * 5_000;
+          return {
+            vm,
+            observedMs,
+            sequence: minute * 10 + i,
+            boot: 'b',
+            vcpus: Number.NaN,
+            state: 1,
+            stateReason: '',
+            series: ['svc_vm_cpu_utilization_pct'],
+            values: [90.123456789 + i],
+          };
+        }),
+      ),
+    });
+  for (let minute = 0; minute < 62; minute++) {
+    await write(minute);
+    await world.pass(50_000);
+  }
+  await world.until('all fire', () => world.incidents().length === vms.length);
+  const haveWindows = () => world.incidents().every((each) => windowOf(world, each).length > 300);
+  t.ok(haveWindows());
+  const later: string[] = [];
+  world.host.onApplied(({ commit }) => later.push(JSON.stringify(commit)));
+  await saved(world, { enabled: false });
+  await world.until('all are retired', () => world.live('alertInstance').length === 0);
+  t.ok(haveWindows(), 'with their windows');
+  t.notOk(later.some((commit) => commit.includes('"window"')));
+});
 
-t.test('HOOK-27: a runbook is printable text and an http or https link', async (t) => {
+test('HOOK-27: a runbook is printable text and an http or https link', async (t) => {
   const save = (more: { runbookText?: string; runbookUrl?: string }) =>
     validateRuleSpec({
       ...ruleSpec(),

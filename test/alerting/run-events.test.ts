@@ -3,7 +3,7 @@
  * happened, in any order of arrival. Times are seconds since the start of the scenario.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { conditionOf } from '../../machines/alerting/alert-instance.ts';
 import { type ObservedEvent, pathOf } from '../../machines/alerting/alert-instance-path.ts';
 import { inspect, inspectOne } from '../../streams/alerting/evaluation/inspect.ts';
@@ -35,7 +35,7 @@ function firedRun(world: EvaluationWorld): string[] {
   return lines(fired?.kind === 'fired' ? fired.run : []);
 }
 
-t.test('a run that a good sample ends is a started and an ended breach', async (t) => {
+test('a run that a good sample ends is a started and an ended breach', async (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   world.cpu(20, [0]);
   t.same(eventsOf(world.state), []);
@@ -48,7 +48,7 @@ t.test('a run that a good sample ends is a started and an ended breach', async (
   t.same(world.edges, [], 'nothing is decided about it');
 });
 
-t.test('a gap is an event at the end of the tolerance, reported while it lasts', async (t) => {
+test('a gap is an event at the end of the tolerance, reported while it lasts', async (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   world.cpu(95, [0, 30]);
   world.tick(120);
@@ -72,7 +72,7 @@ t.test('a gap is an event at the end of the tolerance, reported while it lasts',
   });
 });
 
-t.test('a firing records the run that led to it and shortly preceding ones', async (t) => {
+test('a firing records the run that led to it and shortly preceding ones', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 60_000 })]);
   world.cpu(95, [0]);
   world.cpu(20, [30]);
@@ -92,7 +92,7 @@ t.test('a firing records the run that led to it and shortly preceding ones', asy
   );
 });
 
-t.test('a run with a gap fires as the run that began after it', async (t) => {
+test('a run with a gap fires as the run that began after it', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 60_000 })]);
   world.cpu(95, [0, 120, 150, 180]);
   t.same(firedRun(world), ['breachStarted 0', 'dataMissing 90', 'breachStarted 120']);
@@ -100,14 +100,14 @@ t.test('a run with a gap fires as the run that began after it', async (t) => {
   t.equal(conditionOf(pathOf(events).value), 'firing');
 });
 
-t.test('a late good sample splits the run that contains it', async (t) => {
+test('a late good sample splits the run that contains it', async (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   world.cpu(95, [0, 30, 90, 120]);
   world.rows([{ at: 60, cpu: 20 }], 121);
   t.same(eventsOf(world.state), ['breachStarted 0', 'breachEnded 60', 'breachStarted 90']);
 });
 
-t.test('two firings in one batch have a run each', async (t) => {
+test('two firings in one batch have a run each', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   world.rows([
     { at: 0, cpu: 95 },
@@ -118,7 +118,7 @@ t.test('two firings in one batch have a run each', async (t) => {
   t.same(runs, [['breachStarted 0'], ['breachStarted 60']]);
 });
 
-t.test('a recorded firing leads to no other, even with late samples before it', async (t) => {
+test('a recorded firing leads to no other, even with late samples before it', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   world.cpu(95, [150, 180, 330]);
   const late = [
@@ -130,7 +130,7 @@ t.test('a recorded firing leads to no other, even with late samples before it', 
   t.same(firedRun(world), ['breachStarted 330'], 'the incident from 150 to 300 was reported');
 });
 
-t.test('silence of telemetry starts to breach by time, and ends with a sample', async (t) => {
+test('silence of telemetry starts to breach by time, and ends with a sample', async (t) => {
   const rule = cpuRule({ metricId: 'telemetry_age_seconds', threshold: 120, sustainedMs: 600_000 });
   const world = new EvaluationWorld([rule]);
   world.cpu(20, [0]);
@@ -140,7 +140,7 @@ t.test('silence of telemetry starts to breach by time, and ends with a sample', 
   t.same(eventsOf(world.state), ['breachStarted 120', 'breachEnded 150']);
 });
 
-t.test('a rule that joins a series of other rules knows the runs in its window', async (t) => {
+test('a rule that joins a series of other rules knows the runs in its window', async (t) => {
   const world = new EvaluationWorld([cpuRule({ rule: 'other' })]);
   world.cpu(95, [0]);
   world.cpu(20, [30]);
@@ -150,7 +150,7 @@ t.test('a rule that joins a series of other rules knows the runs in its window',
   t.same(joined, ['breachStarted 0', 'breachEnded 30', 'breachStarted 60']);
 });
 
-t.test('an instance keeps a bounded number of events, and complete newest runs', async (t) => {
+test('an instance keeps a bounded number of events, and complete newest runs', async (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   for (const at of seconds(0, 3600, 60)) {
     world.cpu(95, [at]);
@@ -162,28 +162,24 @@ t.test('an instance keeps a bounded number of events, and complete newest runs',
   t.equal(events.at(-1), 'breachEnded 3630');
 });
 
-t.test(
-  'the machine accepts every event and is in the displayed state, in any order of arrival',
-  (t) => {
-    let compared = 0;
-    const property = fc.property(arrivals({ observations: 40 }), ({ rule, log }) => {
-      const state = createState({ rules: [rule], firing: [] });
-      for (const entry of log) {
-        fold(state, entry);
-        const key = { ...KEY, rule: rule.rule };
-        const [soft] = inspect(state, PROJECT);
-        const events = inspectOne(state, key)?.events ?? [];
-        const path = pathOf(events);
-        compared += events.length;
-        const grows = events.every(({ eventMs }, i) => eventMs >= (events[i - 1]?.eventMs ?? 0));
-        if (!grows || path.steps.length !== events.length) return false;
-        if (soft && conditionOf(path.value).toUpperCase() !== soft.state) return false;
-        if (soft && path.sinceMs !== (soft.sinceMs ?? null)) return false;
-      }
-      return true;
-    });
-    fc.assert(property, { seed: 20_261_122, numRuns: tries(1_000) });
-    t.ok(compared > 10_000, `${compared} events`);
-    t.end();
-  },
-);
+test('the machine accepts every event and is in the displayed state, in any order of arrival', async (t) => {
+  let compared = 0;
+  const property = fc.property(arrivals({ observations: 40 }), ({ rule, log }) => {
+    const state = createState({ rules: [rule], firing: [] });
+    for (const entry of log) {
+      fold(state, entry);
+      const key = { ...KEY, rule: rule.rule };
+      const [soft] = inspect(state, PROJECT);
+      const events = inspectOne(state, key)?.events ?? [];
+      const path = pathOf(events);
+      compared += events.length;
+      const grows = events.every(({ eventMs }, i) => eventMs >= (events[i - 1]?.eventMs ?? 0));
+      if (!grows || path.steps.length !== events.length) return false;
+      if (soft && conditionOf(path.value).toUpperCase() !== soft.state) return false;
+      if (soft && path.sinceMs !== (soft.sinceMs ?? null)) return false;
+    }
+    return true;
+  });
+  fc.assert(property, { seed: 20_261_122, numRuns: tries(1_000) });
+  t.ok(compared > 10_000, `${compared} events`);
+});

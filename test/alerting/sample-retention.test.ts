@@ -2,7 +2,7 @@
  * The sample log is truncated only below everything that is still needed: rows in no chunk,
  * unevaluated entries, and the longest window that a rule looks back over.
  */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { retainSamples } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import { FLOOR_MARGIN_MS } from '../../streams/alerting/evaluation/notification-diff.ts';
@@ -53,40 +53,34 @@ async function firstKept(
   return (await world.stream.state(SAMPLES_STREAM)).firstSequence;
 }
 
-t.test(
-  'entries older than four hours are removed once they are in chunks and evaluated',
-  async (t) => {
-    const world = await eightHours(t);
-    t.equal(await firstKept(world, { floor: 9, through: 8 }), 5);
-  },
-);
+test('entries older than four hours are removed once they are in chunks and evaluated', async (t) => {
+  const world = await eightHours(t);
+  t.equal(await firstKept(world, { floor: 9, through: 8 }), 5);
+});
 
-t.test('DUR-20: rows in no chunk yet are kept at any age', async (t) => {
+test('DUR-20: rows in no chunk yet are kept at any age', async (t) => {
   const world = await eightHours(t);
   t.equal(await firstKept(world, { floor: 2, through: 8 }), 2);
 });
 
-t.test('DUR-20: entries that another member needs are kept at any age', async (t) => {
+test('DUR-20: entries that another member needs are kept at any age', async (t) => {
   const world = await eightHours(t);
   t.equal(await firstKept(world, { floor: 9, through: 8, others: [7, 3, 9] }), 3);
 });
 
-t.test('a member that does not act for the service truncates nothing', async (t) => {
+test('a member that does not act for the service truncates nothing', async (t) => {
   const world = await eightHours(t);
   t.equal(await firstKept(world, { floor: 9, through: 8, owns: false }), 1);
 });
 
-t.test('unevaluated entries are kept at any age', async (t) => {
+test('unevaluated entries are kept at any age', async (t) => {
   const world = await eightHours(t);
   t.equal(await firstKept(world, { floor: 9, through: 2 }), 3);
 });
 
-t.test(
-  'a rule with a longer window keeps the log for it, with the margin of a rebuild',
-  async (t) => {
-    const world = await eightHours(t);
-    const sustainedSeconds = (6 * HOUR_MS - FLOOR_MARGIN_MS) / 1000;
-    await world.saveRule({ sustainedSeconds });
-    t.equal(await firstKept(world, { floor: 9, through: 8 }), 3);
-  },
-);
+test('a rule with a longer window keeps the log for it, with the margin of a rebuild', async (t) => {
+  const world = await eightHours(t);
+  const sustainedSeconds = (6 * HOUR_MS - FLOOR_MARGIN_MS) / 1000;
+  await world.saveRule({ sustainedSeconds });
+  t.equal(await firstKept(world, { floor: 9, through: 8 }), 3);
+});

@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
-import t from 'tap';
+import { test } from 'tap';
 import type { Edge, EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import { BatchBuilder } from '../../streams/telemetry/samples/batch.ts';
 import { componentPath, needs } from '../support/components.ts';
@@ -74,42 +74,45 @@ function edgesOf(edges: readonly Edge[], vm: string, ruleId?: string): Edge[] {
   return edges.filter(({ key }) => key.vm === vm && (!ruleId || key.rule === ruleId));
 }
 
-t.test('real traces invent no value, and no recovery in an outage', needs('shared folder'), (t) => {
-  const folder = componentPath('shared folder');
-  const traces = new Map(vms.map((vm) => [vm, readTrace(folder, vm)]));
-  const edges = evaluateLog(logOf(entriesOf(traces))).flatMap((one) => one.edges);
-  const observed = new Set(
-    [...traces].flatMap(([vm, trace]) =>
-      trace.flatMap(({ observedMs, cpu, memoryUsed }) => [
-        `${vm} ${observedMs} ${cpu > 100 && cpu <= 100.5 ? 100 : cpu}`,
-        `${vm} ${observedMs} ${memoryUsed}`,
-      ]),
-    ),
-  );
-  const reported = edges.flatMap(({ key, ...edge }) =>
-    'window' in edge ? edge.window.map((one) => `${key.vm} ${one.observedMs} ${one.value}`) : [],
-  );
-  t.ok(reported.length > 500, `${reported.length} values were notified`);
-  t.same(
-    reported.filter((one) => !observed.has(one)),
-    [],
-    'each was observed at its time',
-  );
-  for (const [vm, trace] of traces) {
-    const { fromMs, toMs } = outageOf(trace);
-    const during = edgesOf(edges, vm).filter(({ atMs }) => atMs > fromMs && atMs < toMs);
-    t.ok(
-      during.every(({ kind }) => kind === 'dataMissing'),
-      `VM ${vm} only lacks data`,
+test(
+  'real traces invent no value, and no recovery in an outage',
+  needs('shared folder'),
+  async (t) => {
+    const folder = componentPath('shared folder');
+    const traces = new Map(vms.map((vm) => [vm, readTrace(folder, vm)]));
+    const edges = evaluateLog(logOf(entriesOf(traces))).flatMap((one) => one.edges);
+    const observed = new Set(
+      [...traces].flatMap(([vm, trace]) =>
+        trace.flatMap(({ observedMs, cpu, memoryUsed }) => [
+          `${vm} ${observedMs} ${cpu > 100 && cpu <= 100.5 ? 100 : cpu}`,
+          `${vm} ${observedMs} ${memoryUsed}`,
+        ]),
+      ),
     );
-  }
-  t.end();
-});
+    const reported = edges.flatMap(({ key, ...edge }) =>
+      'window' in edge ? edge.window.map((one) => `${key.vm} ${one.observedMs} ${one.value}`) : [],
+    );
+    t.ok(reported.length > 500, `${reported.length} values were notified`);
+    t.same(
+      reported.filter((one) => !observed.has(one)),
+      [],
+      'each was observed at its time',
+    );
+    for (const [vm, trace] of traces) {
+      const { fromMs, toMs } = outageOf(trace);
+      const during = edgesOf(edges, vm).filter(({ atMs }) => atMs > fromMs && atMs < toMs);
+      t.ok(
+        during.every(({ kind }) => kind === 'dataMissing'),
+        `VM ${vm} only lacks data`,
+      );
+    }
+  },
+);
 
-t.test(
+test(
   'a VM that is busy before and after an outage is one incident',
   needs('shared folder'),
-  (t) => {
+  async (t) => {
     const trace = readTrace(componentPath('shared folder'), '187');
     const { fromMs, toMs } = outageOf(trace);
     t.ok((toMs - fromMs) * FASTER > 30 * 3_600_000, 'more than 30 hours of silence');
@@ -125,6 +128,5 @@ t.test(
     t.match(around, [{ sinceMs: fromMs }, { observedMs: toMs }]);
     const before = cpu.findLast(({ kind, atMs }) => kind !== 'dataMissing' && atMs <= fromMs);
     t.equal(before?.kind, 'fired', 'it fired when the silence began, and still fires after it');
-    t.end();
   },
 );

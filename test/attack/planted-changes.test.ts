@@ -3,7 +3,7 @@
  * rejects changes and one that answers requests without effect.
  */
 import { createServer } from 'node:http';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { Dice } from '../simulation/dice.ts';
 import type { Arena } from './arena.ts';
 import { tryKind } from './changes.ts';
@@ -64,13 +64,13 @@ async function verdictOn(t: Test, commits: number, then: 'refuses' | 'answers') 
   return arena.tally.result();
 }
 
-t.test('LIMIT-23: a service that commits every change is detected', async (t) => {
+test('LIMIT-23: a service that commits every change is detected', async (t) => {
   const { tries, held, failures } = await verdictOn(t, Number.POSITIVE_INFINITY, 'answers');
   t.same({ tries, held }, { tries: 1, held: 0 });
   t.match(failures[0]?.why, /^60 decisions were committed, but only \d+ changes are allowed$/);
 });
 
-t.test('LIMIT-23: a service that rejects changes, or commits nothing more, passes', async (t) => {
+test('LIMIT-23: a service that rejects changes, or commits nothing more, passes', async (t) => {
   t.match(await verdictOn(t, 10, 'refuses'), { tries: 1, held: 1 });
   t.match(await verdictOn(t, 10, 'answers'), { tries: 1, held: 1 });
 });

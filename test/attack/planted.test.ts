@@ -4,7 +4,7 @@
  * attack`.
  */
 import { createServer, type RequestListener } from 'node:http';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { Dice } from '../simulation/dice.ts';
 import { startCanaries } from './addresses.ts';
 import { attempt } from './arena.ts';
@@ -92,7 +92,7 @@ async function arenaOf(t: Test, listener: RequestListener) {
 
 const GET: WireRequest = { method: 'GET', path: '/', headers: [['host', 'x']] };
 
-t.test('each planted hole is found for its own reason', async (t) => {
+test('each planted hole is found for its own reason', async (t) => {
   const json = { 'content-type': 'application/json' };
   const holes: readonly (readonly [string, RequestListener, RegExp])[] = [
     ['a fault', (_, answer) => answer.writeHead(500).end(), /500 is a fault/],
@@ -132,7 +132,7 @@ t.test('each planted hole is found for its own reason', async (t) => {
   }
 });
 
-t.test('correct answers pass', async (t) => {
+test('correct answers pass', async (t) => {
   const fine: readonly RequestListener[] = [
     (_, answer) => answer.end('fine'),
     (_, answer) => answer.writeHead(404, { 'content-type': 'application/json' }).end(REFUSAL),
@@ -148,7 +148,7 @@ t.test('correct answers pass', async (t) => {
   }
 });
 
-t.test('a different answer for an existing name of another project is found', async (t) => {
+test('a different answer for an existing name of another project is found', async (t) => {
   const method = methods.find(({ name }) => name === 'GetAlertRule');
   if (!method) throw new Error('GetAlertRule is missing');
   const theirs = victim.names.AlertRule;
@@ -176,7 +176,7 @@ t.test('a different answer for an existing name of another project is found', as
   t.match(byStatus.failures, [{ why: /answered differently/ }], 'by the status');
 });
 
-t.test('a connection to a canary listener is seen', async (t) => {
+test('a connection to a canary listener is seen', async (t) => {
   const undo = new Undo();
   t.teardown(() => undo.all());
   const { port, visits } = await startCanaries(undo);
@@ -186,7 +186,7 @@ t.test('a connection to a canary listener is seen', async (t) => {
   t.match(visits, [/^127.0.0.1 from 127/, /^127.0.0.2 from 127/]);
 });
 
-t.test('memory that grows in the second half is found, memory that has settled is not', (t) => {
+test('memory that grows in the second half is found, memory that has settled is not', async (t) => {
   const readings = (mib: (i: number) => number) =>
     Array.from({ length: 100 }, (_, i) => ({ atMs: i * 1000, bytes: mib(i) * 2 ** 20 }));
   const settled = readings((i) => 300 + 100 * Math.min(i, 40) + 20 * (i % 2));
@@ -194,10 +194,9 @@ t.test('memory that grows in the second half is found, memory that has settled i
   const leaking = readings((i) => 300 + 4 * i);
   t.match(memoryVerdict(leaking, 1e6).why, /from .* to/);
   t.equal(memoryVerdict(leaking, 1_000).why, undefined, 'too few requests to judge');
-  t.end();
 });
 
-t.test('a server that lets a flood delay other projects is found', async (t) => {
+test('a server that lets a flood delay other projects is found', async (t) => {
   const FLOOD_MS = 2_000;
   const delaysOf = async (keepsRoom: boolean) => {
     const held: (() => void)[] = [];
@@ -224,7 +223,7 @@ t.test('a server that lets a flood delay other projects is found', async (t) => 
   t.equal(delayProblem(first, 5 * FLOOD_MS), undefined, 'a server that reserves room passes');
 });
 
-t.test('a delay of twice the quiet time plus a slice passes', (t) => {
+test('a delay of twice the quiet time plus a slice passes', async (t) => {
   const answer = { status: 200, headers: new Map(), text: '' };
   const timed = (...times: number[]) => times.map((tookMs) => ({ tookMs, answer }));
   const quiet = timed(...Array.from({ length: 99 }, () => 1), 10);
@@ -233,10 +232,9 @@ t.test('a delay of twice the quiet time plus a slice passes', (t) => {
   const one = [...Array.from({ length: 99 }, () => 1), 9_000];
   t.equal(delayProblem({ quiet, beside: timed(...one) }, 500), undefined, 'one in a hundred');
   t.match(delayProblem({ quiet, beside: timed(...one, 9_000) }, 500), /9000 ms/);
-  t.end();
 });
 
-t.test('a report without tries or classes fails, and a failure names its replay', (t) => {
+test('a report without tries or classes fails, and a failure names its replay', async (t) => {
   t.notOk(hasHeld([]));
   t.notOk(hasHeld([new Tally('nothing').result()]));
   const tally = new Tally('some');
@@ -246,10 +244,9 @@ t.test('a report without tries or classes fails, and a failure names its replay'
   const report = reportOf([tally.result()], 'npm run attack -- --seed 7');
   t.match(report, /some +\| +50 \| +0 \| +50/);
   t.match(report, /to replay: npm run attack -- --seed 7/);
-  t.end();
 });
 
-t.test('every method is attacked with a request that its message accepts', async (t) => {
+test('every method is attacked with a request that its message accepts', async (t) => {
   const { fromJson } = await import('@bufbuild/protobuf');
   for (const method of methods) {
     const request = requestOf(method, attacker);
@@ -265,7 +262,7 @@ t.test('every method is attacked with a request that its message accepts', async
   t.equal(enveloped('{}').readUInt32BE(1), 2);
 });
 
-t.test('the same seed makes the same requests', (t) => {
+test('the same seed makes the same requests', async (t) => {
   const corpus = { host: 'x', origin: 'http://x', tenant: attacker, chaff: victim };
   const shape = (seed: number) =>
     Array.from({ length: 300 }, (_, i) => {
@@ -276,10 +273,9 @@ t.test('the same seed makes the same requests', (t) => {
     });
   t.same(shape(3), shape(3));
   t.notSame(shape(3), shape(4));
-  t.end();
 });
 
-t.test('a connection is kept open, and a request after a closed one uses a new one', async (t) => {
+test('a connection is kept open, and a request after a closed one uses a new one', async (t) => {
   let requests = 0;
   const sockets = new Set<unknown>();
   const { wire } = await serve(t, (request, answer) => {
@@ -298,7 +294,7 @@ t.test('a connection is kept open, and a request after a closed one uses a new o
   );
 });
 
-t.test('a stream is judged by what arrives before it is cut off', async (t) => {
+test('a stream is judged by what arrives before it is cut off', async (t) => {
   const { wire } = await serve(t, (_, answer) => void answer.writeHead(200).write(victim.canary));
   const answer = cutOff(await wire.send(GET, { timeoutMs: 200 }));
   t.equal(answer.status, 200);

@@ -1,5 +1,5 @@
 /** Every step that a person can cause has a sentence. */
-import t from 'tap';
+import { test } from 'tap';
 import { type MachineName, machineDefinitions } from '../../machines/audit/registry.ts';
 import { actionPredicates } from '../../src/audit/api/act-sentences.ts';
 
@@ -14,7 +14,7 @@ const OF_THE_SERVICE: Readonly<Partial<Record<MachineName, readonly string[]>>> 
   membership: ['renamed'],
 };
 
-t.test('API-34: every event of a machine has a sentence or is the service’s own', (t) => {
+test('API-34: every event of a machine has a sentence or is the service’s own', async (t) => {
   for (const [name, predicates] of Object.entries(actionPredicates)) {
     if (name === 'alertInstance') continue;
     const { machine } = machineDefinitions.get(name) ?? { machine: { events: [] } };
@@ -23,5 +23,4 @@ t.test('API-34: every event of a machine has a sentence or is the service’s ow
     t.same(known.filter((event) => !event.startsWith('xstate.')).sort(), [...taken].sort(), name);
     t.ok(predicates['xstate.init'], `${name} has a sentence for its creation`);
   }
-  t.end();
 });

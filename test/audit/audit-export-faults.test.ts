@@ -4,7 +4,7 @@
  */
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import t from 'tap';
+import { test } from 'tap';
 import {
   type AuditExportOptions,
   type AuditSink,
@@ -17,7 +17,7 @@ import { cursorIn, fileSink } from '../../src/audit/open-audit.ts';
 import { noCursor, others, person, startExportWorld } from '../support/audit-export-on-host.ts';
 import { reasonOf } from '../support/host-in-memory.ts';
 
-t.test('A cursor that cannot be saved delays no change, and is retried', async (t) => {
+test('A cursor that cannot be saved delays no change, and is retried', async (t) => {
   const { change, open, clock, cursorPath, linesOf } = await startExportWorld(t);
   const file = cursorIn(cursorPath);
   let isFull = true;
@@ -44,7 +44,7 @@ t.test('A cursor that cannot be saved delays no change, and is retried', async (
   t.match(file.load(), { sequence: 1 });
 });
 
-t.test('A failed read rejects changes only until it succeeds', async (t) => {
+test('A failed read rejects changes only until it succeeds', async (t) => {
   const { change, open, clock, reader } = await startExportWorld(t);
   let isBusy = false;
   const busy: AuditExportOptions['reader'] = {
@@ -67,7 +67,7 @@ t.test('A failed read rejects changes only until it succeeds', async (t) => {
   t.equal(accepted(), 'accepted', 'in a quiet project');
 });
 
-t.test('If required, a change is answered only once the sink has it', async (t) => {
+test('If required, a change is answered only once the sink has it', async (t) => {
   const { change, open, path, clock, host } = await startExportWorld(t);
   const file = fileSink(path);
   let letThrough = (): void => {};
@@ -114,7 +114,7 @@ t.test('If required, a change is answered only once the sink has it', async (t) 
   t.equal(host.appliedSequence(), 2);
 });
 
-t.test('A sink that hangs does not delay the stop', async (t) => {
+test('A sink that hangs does not delay the stop', async (t) => {
   const { change, open, clock } = await startExportWorld(t);
   const exporter = open({ sink: { append: () => new Promise(() => {}) } });
   await change(others.evaluator);
@@ -124,7 +124,7 @@ t.test('A sink that hangs does not delay the stop', async (t) => {
   t.equal(exporter.lag(), 2, 'one commit, and the one from before the start');
 });
 
-t.test('Retention waits for a required sink; for an optional one the gap is counted', async (t) => {
+test('Retention waits for a required sink; for an optional one the gap is counted', async (t) => {
   const { change, open, reader, clock } = await startExportWorld(t);
   for (let i = 0; i < 5; i++) await change(others.evaluator);
   let isAway = true;
@@ -162,7 +162,7 @@ t.test('Retention waits for a required sink; for an optional one the gap is coun
   t.equal(optional.mayDrop(99), true);
 });
 
-t.test('The comparison detects a changed line, and a gap that the log has dropped', async (t) => {
+test('The comparison detects a changed line, and a gap that the log has dropped', async (t) => {
   const { change, open, linesOf, path, reader } = await startExportWorld(t);
   for (let i = 0; i < 11; i++) {
     await change({ ...person, name: `people/o\u2028${'l'.repeat(i)}ga` });

@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { appendFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import { test } from 'tap';
 import { type AuditSink, BACKLOG_MAX, STALLED_MS } from '../../src/audit/export/audit-export.ts';
 import { compareSink } from '../../src/audit/export/compare-sink.ts';
 import { fileSink, withAuditExport } from '../../src/audit/open-audit.ts';
@@ -23,7 +23,7 @@ import { callers, others, person, startExportWorld } from '../support/audit-expo
 import { reasonOf } from '../support/host-in-memory.ts';
 import { until } from '../support/program.ts';
 
-t.test('Each commit is one line, with its place in the chain and public fields only', async (t) => {
+test('Each commit is one line, with its place in the chain and public fields only', async (t) => {
   const { change, open, linesOf, whole } = await startExportWorld(t);
   await change();
   const exporter = open();
@@ -49,44 +49,41 @@ t.test('Each commit is one line, with its place in the chain and public fields o
   t.equal(linesOf().length, 2, 'a restart continues after the cursor');
 });
 
-t.test(
-  'A full disk: required, people and keys are rejected, and nothing is missing afterwards',
-  async (t) => {
-    const { change, open, whole, path, clock, linesOf } = await startExportWorld(t);
-    const file = fileSink(path);
-    let isFull = false;
-    const sink: AuditSink = {
-      async append(lines) {
-        if (!isFull) return file.append(lines);
-        appendFileSync(path, lines.slice(0, 40));
-        throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
-      },
-    };
-    const exporter = open({ sink });
-    await exporter.settled();
-    const accepted = (by: Actor) => reasonOf(() => exporter.assertTaking({ by }));
-    for (const by of [...Object.values(callers), ...Object.values(others)]) {
-      t.equal(accepted(by), 'accepted');
-    }
-    isFull = true;
-    await change(others.evaluator);
-    await exporter.settled();
-    for (const [who, by] of Object.entries(callers)) t.equal(accepted(by), 'NOT_READY', who);
-    for (const [who, by] of Object.entries(others)) t.equal(accepted(by), 'accepted', who);
-    for (let i = 0; i < 3; i++) await change(others.evaluator);
-    t.match(exporter.health(), { state: 'degraded', reason: /ENOSPC.*4 commits wait.*refused/ });
-    isFull = false;
-    await clock.advance(1_000);
-    await exporter.settled();
-    t.equal(accepted(person), 'accepted', 'it recovers by itself');
-    t.same(exporter.health(), { state: 'ready' });
-    t.equal(exporter.lag(), 0);
-    t.equal(await whole(), 4, 'a truncated line is written again, on a line of its own');
-    t.ok(linesOf().length > 4);
-  },
-);
+test('A full disk: required, people and keys are rejected, and nothing is missing afterwards', async (t) => {
+  const { change, open, whole, path, clock, linesOf } = await startExportWorld(t);
+  const file = fileSink(path);
+  let isFull = false;
+  const sink: AuditSink = {
+    async append(lines) {
+      if (!isFull) return file.append(lines);
+      appendFileSync(path, lines.slice(0, 40));
+      throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+    },
+  };
+  const exporter = open({ sink });
+  await exporter.settled();
+  const accepted = (by: Actor) => reasonOf(() => exporter.assertTaking({ by }));
+  for (const by of [...Object.values(callers), ...Object.values(others)]) {
+    t.equal(accepted(by), 'accepted');
+  }
+  isFull = true;
+  await change(others.evaluator);
+  await exporter.settled();
+  for (const [who, by] of Object.entries(callers)) t.equal(accepted(by), 'NOT_READY', who);
+  for (const [who, by] of Object.entries(others)) t.equal(accepted(by), 'accepted', who);
+  for (let i = 0; i < 3; i++) await change(others.evaluator);
+  t.match(exporter.health(), { state: 'degraded', reason: /ENOSPC.*4 commits wait.*refused/ });
+  isFull = false;
+  await clock.advance(1_000);
+  await exporter.settled();
+  t.equal(accepted(person), 'accepted', 'it recovers by itself');
+  t.same(exporter.health(), { state: 'ready' });
+  t.equal(exporter.lag(), 0);
+  t.equal(await whole(), 4, 'a truncated line is written again, on a line of its own');
+  t.ok(linesOf().length > 4);
+});
 
-t.test('If not required, changes continue, and the lag is visible', async (t) => {
+test('If not required, changes continue, and the lag is visible', async (t) => {
   const { change, open } = await startExportWorld(t);
   const away: AuditSink = { append: () => Promise.reject(new Error('ENOENT')) };
   const exporter = open({ sink: away, isRequired: false });
@@ -100,7 +97,7 @@ t.test('If not required, changes continue, and the lag is visible', async (t) =>
   t.match(exporter.health(), { state: 'degraded', reason: /ENOENT.*changes continue/ });
 });
 
-t.test('If required, a sink that hangs or lags too far also rejects changes', async (t) => {
+test('If required, a sink that hangs or lags too far also rejects changes', async (t) => {
   const { change, open, clock } = await startExportWorld(t);
   const hanging = open({ sink: { append: () => new Promise(() => {}) } });
   await change(others.evaluator);
@@ -126,21 +123,18 @@ t.test('If required, a sink that hangs or lags too far also rejects changes', as
   t.match(behind.health(), { reason: /more than 1000 commits behind/ });
 });
 
-t.test(
-  'Rotated by renaming: the next line creates a new file, and both together are complete',
-  async (t) => {
-    const { change, open, whole, path } = await startExportWorld(t);
-    const exporter = open();
-    await change();
-    await exporter.settled();
-    renameSync(path, `${path}.1`);
-    await change();
-    await exporter.settled();
-    t.equal(await whole(`${path}.1`, path), 2);
-  },
-);
+test('Rotated by renaming: the next line creates a new file, and both together are complete', async (t) => {
+  const { change, open, whole, path } = await startExportWorld(t);
+  const exporter = open();
+  await change();
+  await exporter.settled();
+  renameSync(path, `${path}.1`);
+  await change();
+  await exporter.settled();
+  t.equal(await whole(`${path}.1`, path), 2);
+});
 
-t.test('Killed midway and restarted: no commit is missing, and copies are identical', async (t) => {
+test('Killed midway and restarted: no commit is missing, and copies are identical', async (t) => {
   const world = await startExportWorld(t);
   const { change, open, whole, linesOf, control, path, cursorPath } = world;
   for (let i = 0; i < 250; i++) await change();
@@ -167,7 +161,7 @@ t.test('Killed midway and restarted: no commit is missing, and copies are identi
   t.ok(ids.length > 250, 'commits in doubt are there twice');
 });
 
-t.test('After a restored backup the cursor is invalid: everything is exported again', async (t) => {
+test('After a restored backup the cursor is invalid: everything is exported again', async (t) => {
   const { change, open, whole, cursorPath } = await startExportWorld(t);
   await change();
   await change();
@@ -176,79 +170,76 @@ t.test('After a restored backup the cursor is invalid: everything is exported ag
   t.equal(await whole(), 2);
 });
 
-t.test(
-  'By the settings: the host rejects people while the sink is unavailable, but not the service',
-  async (t) => {
-    const { host, clock, control, folder } = await startExportWorld(t);
-    const data = join(folder, 'data');
-    const path = join(folder, 'elsewhere', 'audit.jsonl');
-    mkdirSync(data);
-    const metrics = createMetrics({ clock, version: 'test' });
-    const health = createHealth({ clock, log: silentLog });
-    const closers = new Closers(silentLog);
-    closers.add('metrics', () => metrics.close());
-    closers.add('health', () => health.close());
-    const settings = { auditSink: path, auditSinkRequired: true, data };
-    const base = { settings, clock, log: silentLog, metrics, health, closers };
-    const storage = { controlPath: control };
-    const unset = { ...base, settings: { ...settings, auditSink: null } };
-    t.equal(withAuditExport({ base: unset, storage, host }), host);
-    const gated = withAuditExport({ base, storage, host });
-    const change = (by: Actor, { id = by.name, makesCredential = false } = {}) =>
-      gated.submit({
-        project: 'demo',
-        by,
-        makesCredential,
-        decide: (draft) => draft.putRecord({ kind: 'note', id, body: {} }),
-      });
-    await change(others.evaluator);
+test('By the settings: the host rejects people while the sink is unavailable, but not the service', async (t) => {
+  const { host, clock, control, folder } = await startExportWorld(t);
+  const data = join(folder, 'data');
+  const path = join(folder, 'elsewhere', 'audit.jsonl');
+  mkdirSync(data);
+  const metrics = createMetrics({ clock, version: 'test' });
+  const health = createHealth({ clock, log: silentLog });
+  const closers = new Closers(silentLog);
+  closers.add('metrics', () => metrics.close());
+  closers.add('health', () => health.close());
+  const settings = { auditSink: path, auditSinkRequired: true, data };
+  const base = { settings, clock, log: silentLog, metrics, health, closers };
+  const storage = { controlPath: control };
+  const unset = { ...base, settings: { ...settings, auditSink: null } };
+  t.equal(withAuditExport({ base: unset, storage, host }), host);
+  const gated = withAuditExport({ base, storage, host });
+  const change = (by: Actor, { id = by.name, makesCredential = false } = {}) =>
+    gated.submit({
+      project: 'demo',
+      by,
+      makesCredential,
+      decide: (draft) => draft.putRecord({ kind: 'note', id, body: {} }),
+    });
+  await change(others.evaluator);
+  await clock.advance(1_000);
+  await t.rejects(change(person), {
+    reason: 'NOT_READY',
+    metadata: { retryAfterSeconds: '10' },
+    message: /SVC_AUDIT_SINK_REQUIRED.*changed nothing/,
+  });
+  t.match(await metrics.text(), /svc_audit_export_refused_total 1/);
+  t.equal(health.report().ready, true, 'reads go on');
+  mkdirSync(join(folder, 'elsewhere'));
+  const taken = async () => {
     await clock.advance(1_000);
-    await t.rejects(change(person), {
-      reason: 'NOT_READY',
-      metadata: { retryAfterSeconds: '10' },
-      message: /SVC_AUDIT_SINK_REQUIRED.*changed nothing/,
-    });
-    t.match(await metrics.text(), /svc_audit_export_refused_total 1/);
-    t.equal(health.report().ready, true, 'reads go on');
-    mkdirSync(join(folder, 'elsewhere'));
-    const taken = async () => {
-      await clock.advance(1_000);
-      return change(person).then(
-        () => true,
-        () => undefined,
-      );
-    };
-    await until('changes are accepted again', taken);
-    const agent = { by: others.collector, makesCredential: true };
-    renameSync(join(folder, 'elsewhere'), join(folder, 'away'));
-    const outcome = { is: 'waiting' };
-    change(person, { id: 'unseen' }).then(
-      () => (outcome.is = 'answered'),
-      (error: Refusal) => (outcome.is = error.metadata.committed ?? error.message),
+    return change(person).then(
+      () => true,
+      () => undefined,
     );
-    await until('an unexported change gets no success answer', async () => {
-      await clock.advance(1_000);
-      return outcome.is === 'waiting' ? undefined : true;
-    });
-    t.equal(outcome.is, 'true');
-    t.equal(host.view('demo').record('note', 'unseen')?.id, 'unseen', 'it is committed');
-    t.same(
-      gated.oldestCommits('demo', 10).map(({ number }) => number),
-      [1, 2],
-      'retention keeps what the sink lacks',
-    );
-    await t.rejects(change(agent.by, agent), {
-      reason: 'NOT_READY',
-      message: /^Changes are refused/,
-    });
-    renameSync(join(folder, 'away'), join(folder, 'elsewhere'));
-    await closers.closeAll();
-    t.equal(readFileSync(path, 'utf8').split('\n').length - 1, 3, 'including the latest commit');
-    t.match(JSON.parse(readFileSync(join(data, 'audit-export.json'), 'utf8')), { sequence: 3 });
-  },
-);
+  };
+  await until('changes are accepted again', taken);
+  const agent = { by: others.collector, makesCredential: true };
+  renameSync(join(folder, 'elsewhere'), join(folder, 'away'));
+  const outcome = { is: 'waiting' };
+  change(person, { id: 'unseen' }).then(
+    () => (outcome.is = 'answered'),
+    (error: Refusal) => (outcome.is = error.metadata.committed ?? error.message),
+  );
+  await until('an unexported change gets no success answer', async () => {
+    await clock.advance(1_000);
+    return outcome.is === 'waiting' ? undefined : true;
+  });
+  t.equal(outcome.is, 'true');
+  t.equal(host.view('demo').record('note', 'unseen')?.id, 'unseen', 'it is committed');
+  t.same(
+    gated.oldestCommits('demo', 10).map(({ number }) => number),
+    [1, 2],
+    'retention keeps what the sink lacks',
+  );
+  await t.rejects(change(agent.by, agent), {
+    reason: 'NOT_READY',
+    message: /^Changes are refused/,
+  });
+  renameSync(join(folder, 'away'), join(folder, 'elsewhere'));
+  await closers.closeAll();
+  t.equal(readFileSync(path, 'utf8').split('\n').length - 1, 3, 'including the latest commit');
+  t.match(JSON.parse(readFileSync(join(data, 'audit-export.json'), 'utf8')), { sequence: 3 });
+});
 
-t.test('The comparison detects a changed and a removed line', async (t) => {
+test('The comparison detects a changed and a removed line', async (t) => {
   const { change, open, linesOf, path, reader } = await startExportWorld(t);
   const exporter = open();
   for (let i = 0; i < 4; i++) await change();

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { type LogVerifierOptions, verifyLog } from '../../actors/audit/log-verifier.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
@@ -42,7 +42,7 @@ const SOUND = [
   ['beta', 3, undefined],
 ];
 
-t.test('A body that retention drops during a long verification is not missing', async (t) => {
+test('A body that retention drops during a long verification is not missing', async (t) => {
   const path = await history(t);
   const clock = new VirtualClock(START_MS + 30 * DAY_MS - HOUR_MS);
   const bodies = {
@@ -60,7 +60,7 @@ t.test('A body that retention drops during a long verification is not missing', 
   ]);
 });
 
-t.test('A head that advances during a long verification is not a fault', async (t) => {
+test('A head that advances during a long verification is not a fault', async (t) => {
   const path = await history(t);
   let isGrown = false;
   const onProgress = () => {
@@ -77,7 +77,7 @@ t.test('A head that advances during a long verification is not a fault', async (
   t.same(await verify(t, path, { onProgress }), SOUND);
 });
 
-t.test('A head that matches none of the new commits is still a fault', async (t) => {
+test('A head that matches none of the new commits is still a fault', async (t) => {
   const path = await history(t);
   const database = new Database(path);
   database.exec("UPDATE heads SET number = 4 WHERE project = 'beta'");

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { endNotice, raiseNotice } from '../../actors/alerting/notices.ts';
 import { verifyLog } from '../../actors/audit/log-verifier.ts';
 import { HISTORY_KEPT_MS, type RetentionDeps, retain } from '../../actors/audit/retention.ts';
@@ -94,93 +94,90 @@ function notices(world: DeliveryWorld, change: typeof raiseNotice | typeof endNo
   return submit(world.host, { project: PROJECT, by }, (draft) => change(draft, notice));
 }
 
-t.test(
-  'EVENT-04, LIMIT-19: ended incidents and deliveries are dropped after 90 days, firing ones stay',
-  async (t) => {
-    const world = await openWorld(t);
-    const hook = await world.addDestination();
-    await world.putInForce({ destinationNames: [hook] });
-    await world.delivered(() => world.fire(['vm-old', 'vm-firing', 'vm-gone']));
-    await submit(world.host, { project: PROJECT, by }, (draft) => {
-      for (const { id } of world.incidents()) {
-        draft.putRecord({
-          kind: 'incidentHeldVms',
-          id,
-          body: { datacenter: '', vms: ['vm-x'], count: 1 },
-        });
-      }
-    });
-    await world.delivered(() => world.recover(['vm-old']));
-    await world.sendAlert('vm-gone', { type: 'retired', reason: 'VM_DELETED' });
-    await notices(world, raiseNotice, 'ended');
-    await notices(world, raiseNotice, 'lasting');
-    await notices(world, endNotice, 'ended');
-    t.same(
-      world.deliveries().map(({ value }) => value),
-      ['sent', 'sent', 'sent', 'sent'],
-    );
-    await world.rest();
-    const all = { incident: 3, incidentWindow: 3, incidentHeldVms: 3, delivery: 4, notice: 2 };
-
-    await t.test('those that ended less than 90 days ago stay', async (t) => {
-      world.clock.jump(HISTORY_KEPT_MS - HOUR_MS);
-      t.same((await retainOnce(world)).removed, {});
-      t.match(countsOf(world), { ...all, 'alertInstance rows': 3, 'delivery rows': 4 });
-    });
-    await t.test('a later incident is younger', async (t) => {
-      await world.fire(['vm-new']);
-      await world.recover(['vm-new']);
-      t.equal(world.incidents().length, 4);
-    });
-    await t.test('after 90 days they are dropped, with all that belongs to them', async (t) => {
-      world.clock.jump(2 * HOUR_MS);
-      const firing = world.incidents().find(({ state }) => state === 'FIRING');
-      const expected = world
-        .deliveries()
-        .filter(({ value, incident }) => value === 'sent' && incident !== firing?.id)
-        .map(({ id }) => id);
-      const { removed, excerpts } = await retainOnce(world);
-      t.same(removed, { incident: 2, notice: 1, alertInstance: 1, delivery: 3 });
-      t.same(excerpts.sort(), expected.sort(), 'excerpts stored beside the deliveries are deleted');
-      t.match(
-        world
-          .incidents()
-          .map(({ vm, state }) => `${vm} ${state}`)
-          .sort(),
-        ['vm-firing FIRING', 'vm-new RECOVERED'],
-      );
-      t.match(countsOf(world), {
-        incident: 2,
-        incidentWindow: 2,
-        incidentHeldVms: 1,
-        notice: 1,
-        'alertInstance rows': 3,
+test('EVENT-04, LIMIT-19: ended incidents and deliveries are dropped after 90 days, firing ones stay', async (t) => {
+  const world = await openWorld(t);
+  const hook = await world.addDestination();
+  await world.putInForce({ destinationNames: [hook] });
+  await world.delivered(() => world.fire(['vm-old', 'vm-firing', 'vm-gone']));
+  await submit(world.host, { project: PROJECT, by }, (draft) => {
+    for (const { id } of world.incidents()) {
+      draft.putRecord({
+        kind: 'incidentHeldVms',
+        id,
+        body: { datacenter: '', vms: ['vm-x'], count: 1 },
       });
-      t.same((await retainOnce(world)).removed, {}, 'nothing else is dropped');
-    });
-    await t.test('the recipients of a long firing are notified of its recovery', async (t) => {
-      const { stop } = world.startDeliverer();
-      await world.recover(['vm-firing']);
-      await world.settle();
-      await stop();
-      t.ok(world.notifier.events().includes('incident.recovered of vm-firing'));
-    });
-    await t.test('its transitions stay for audit, and the history still verifies', async (t) => {
-      const { items } = world.host.view(PROJECT).transitions({ limit: 1000, machine: 'delivery' });
-      t.ok(items.some(({ event }) => event.type === 'accepted'));
-      t.same(await verified(world), [{ project: PROJECT, start: null, broken: null }]);
-    });
-    await t.test('a row that was dropped too early is a fault', async (t) => {
-      const file = new Database(join(world.folder, 'control.db'));
-      const gone = "machine = 'alertInstance' AND context ->> 'vm' = 'vm-new'";
-      file.exec(`DELETE FROM instances WHERE ${gone}`);
-      file.close();
-      t.match(await verified(world), [{ broken: { detail: /has no row|is not the result/ } }]);
-    });
-  },
-);
+    }
+  });
+  await world.delivered(() => world.recover(['vm-old']));
+  await world.sendAlert('vm-gone', { type: 'retired', reason: 'VM_DELETED' });
+  await notices(world, raiseNotice, 'ended');
+  await notices(world, raiseNotice, 'lasting');
+  await notices(world, endNotice, 'ended');
+  t.same(
+    world.deliveries().map(({ value }) => value),
+    ['sent', 'sent', 'sent', 'sent'],
+  );
+  await world.rest();
+  const all = { incident: 3, incidentWindow: 3, incidentHeldVms: 3, delivery: 4, notice: 2 };
 
-t.test('EVENT-04: audit is kept for its retention and proves where it starts', async (t) => {
+  await t.test('those that ended less than 90 days ago stay', async (t) => {
+    world.clock.jump(HISTORY_KEPT_MS - HOUR_MS);
+    t.same((await retainOnce(world)).removed, {});
+    t.match(countsOf(world), { ...all, 'alertInstance rows': 3, 'delivery rows': 4 });
+  });
+  await t.test('a later incident is younger', async (t) => {
+    await world.fire(['vm-new']);
+    await world.recover(['vm-new']);
+    t.equal(world.incidents().length, 4);
+  });
+  await t.test('after 90 days they are dropped, with all that belongs to them', async (t) => {
+    world.clock.jump(2 * HOUR_MS);
+    const firing = world.incidents().find(({ state }) => state === 'FIRING');
+    const expected = world
+      .deliveries()
+      .filter(({ value, incident }) => value === 'sent' && incident !== firing?.id)
+      .map(({ id }) => id);
+    const { removed, excerpts } = await retainOnce(world);
+    t.same(removed, { incident: 2, notice: 1, alertInstance: 1, delivery: 3 });
+    t.same(excerpts.sort(), expected.sort(), 'excerpts stored beside the deliveries are deleted');
+    t.match(
+      world
+        .incidents()
+        .map(({ vm, state }) => `${vm} ${state}`)
+        .sort(),
+      ['vm-firing FIRING', 'vm-new RECOVERED'],
+    );
+    t.match(countsOf(world), {
+      incident: 2,
+      incidentWindow: 2,
+      incidentHeldVms: 1,
+      notice: 1,
+      'alertInstance rows': 3,
+    });
+    t.same((await retainOnce(world)).removed, {}, 'nothing else is dropped');
+  });
+  await t.test('the recipients of a long firing are notified of its recovery', async (t) => {
+    const { stop } = world.startDeliverer();
+    await world.recover(['vm-firing']);
+    await world.settle();
+    await stop();
+    t.ok(world.notifier.events().includes('incident.recovered of vm-firing'));
+  });
+  await t.test('its transitions stay for audit, and the history still verifies', async (t) => {
+    const { items } = world.host.view(PROJECT).transitions({ limit: 1000, machine: 'delivery' });
+    t.ok(items.some(({ event }) => event.type === 'accepted'));
+    t.same(await verified(world), [{ project: PROJECT, start: null, broken: null }]);
+  });
+  await t.test('a row that was dropped too early is a fault', async (t) => {
+    const file = new Database(join(world.folder, 'control.db'));
+    const gone = "machine = 'alertInstance' AND context ->> 'vm' = 'vm-new'";
+    file.exec(`DELETE FROM instances WHERE ${gone}`);
+    file.close();
+    t.match(await verified(world), [{ broken: { detail: /has no row|is not the result/ } }]);
+  });
+});
+
+test('EVENT-04: audit is kept for its retention and proves where it starts', async (t) => {
   const world = await openWorld(t);
   const hook = await world.addDestination();
   await world.putInForce({ destinationNames: [hook] });
@@ -242,7 +239,7 @@ t.test('EVENT-04: audit is kept for its retention and proves where it starts', a
   });
 });
 
-t.test('A restart midway is harmless: the rest is dropped the next time', async (t) => {
+test('A restart midway is harmless: the rest is dropped the next time', async (t) => {
   const folder = t.testdir();
   const clock = new VirtualClock(START_MS);
   const vms = Array.from({ length: 120 }, (_, i) => `vm-${i}`);
@@ -274,7 +271,7 @@ t.test('A restart midway is harmless: the rest is dropped the next time', async 
   });
 });
 
-t.test('A running part checks every hour, and skips projects of other nodes', async (t) => {
+test('A running part checks every hour, and skips projects of other nodes', async (t) => {
   const world = await openWorld(t);
   await world.putInForce({});
   await world.fire(['vm-1']);
@@ -297,7 +294,7 @@ t.test('A running part checks every hour, and skips projects of other nodes', as
   await others();
 });
 
-t.test('A decision does not read what it drops; only ended objects are dropped', async (t) => {
+test('A decision does not read what it drops; only ended objects are dropped', async (t) => {
   const world = await openWorld(t);
   await world.putInForce({});
   await world.fire(['vm-1', 'vm-2']);

@@ -3,7 +3,7 @@
  * visible.
  */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import { memberIdOf } from '../../actors/identity/grants.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { type CallOptions, type RpcWorld, startRpcWorld, VM } from '../support/api-in-process.ts';
@@ -63,7 +63,7 @@ async function startAudited(t: Parameters<typeof startRpcWorld>[0]) {
 const list = (world: Pick<RpcWorld, 'call'>, filter: object, who: CallOptions) =>
   world.call('ListTransitions', { projectName: PROJECT, ...filter }, who);
 
-t.test('An owner reads who changed an identity, how, when, and by which request', async (t) => {
+test('An owner reads who changed an identity, how, when, and by which request', async (t) => {
   const world = await startAudited(t);
   const { owner, account, keyName } = world;
   const of = async (filter: object) =>
@@ -96,7 +96,7 @@ t.test('An owner reads who changed an identity, how, when, and by which request'
   t.ok(all.has('credential') && all.has('membership'), 'without a filter too');
 });
 
-t.test('The path of a VM is that of its enrolment', async (t) => {
+test('The path of a VM is that of its enrolment', async (t) => {
   const world = await startAudited(t);
   const who = { person: world.owner };
   const offer = { vmName: VM, requestId: randomUUID(), datacenter: 'DC-1' };
@@ -112,7 +112,7 @@ t.test('The path of a VM is that of its enrolment', async (t) => {
   t.same(other.body.transitions, [], 'not that of another VM');
 });
 
-t.test('Changes caused by a proven address are attributed to the person', async (t) => {
+test('Changes caused by a proven address are attributed to the person', async (t) => {
   const world = await startPeopleWorld(t);
   const web = await shop(world);
   const { person } = await world.use(await web.tokenTo('bob@example.org'));
@@ -126,7 +126,7 @@ t.test('Changes caused by a proven address are attributed to the person', async 
   t.ok(lines.includes(`membership renamed people/${person}`), lines.join('\n'));
 });
 
-t.test('API-22: only owners see identities, by filter, by name or indirectly', async (t) => {
+test('API-22: only owners see identities, by filter, by name or indirectly', async (t) => {
   const world = await startAudited(t);
   const readers: readonly [string, CallOptions, string][] = [
     ['a key', { key: world.keys.write }, 'HUMAN_OPERATION'],
@@ -150,7 +150,7 @@ t.test('API-22: only owners see identities, by filter, by name or indirectly', a
   t.match(await list(world, foreign, { person: world.owner }), { reason: 'PROJECT_BOUNDARY' });
 });
 
-t.test('A credential sees that a person acted but not which one; a person sees who', async (t) => {
+test('A credential sees that a person acted but not which one; a person sees who', async (t) => {
   const world = await startAudited(t);
   const spec = cpuSpec({ threshold: 50 });
   const ids = { id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' };
@@ -170,7 +170,7 @@ t.test('A credential sees that a person acted but not which one; a person sees w
   });
 });
 
-t.test('A name of another machine, or a machine without a path, is rejected', async (t) => {
+test('A name of another machine, or a machine without a path, is rejected', async (t) => {
   const world = await startAudited(t);
   const of = (filter: object) => list(world, filter, { person: world.owner });
   const crossed = await of({ instanceName: world.account, machine: 'credential' });
@@ -186,7 +186,7 @@ t.test('A name of another machine, or a machine without a path, is rejected', as
   t.match(await of({ machine: 'nothing' }), { status: 404 });
 });
 
-t.test('API-22: every machine is listed and drawn for every reader', async (t) => {
+test('API-22: every machine is listed and drawn for every reader', async (t) => {
   const world = await startRpcWorld(t);
   const viewer = { person: await world.signedInAs('demo', 'VIEWER') };
   const { machines } = (await world.call('ListMachines', { projectName: PROJECT }, viewer)).body;
@@ -200,66 +200,59 @@ t.test('API-22: every machine is listed and drawn for every reader', async (t) =
   }
 });
 
-t.test(
-  'API-34: transitions are filtered by time, event, actor and request, in either order',
-  async (t) => {
-    const world = await startAudited(t);
-    const { owner, requestId, keyRequestId } = world;
-    const person = { person: owner };
-    const startMs = world.clock.now();
+test('API-34: transitions are filtered by time, event, actor and request, in either order', async (t) => {
+  const world = await startAudited(t);
+  const { owner, requestId, keyRequestId } = world;
+  const person = { person: owner };
+  const startMs = world.clock.now();
+  await world.clock.advance(60_000);
+  for (const displayName of ['A', 'B', 'C']) {
+    const about = { name: world.account, requestId: randomUUID(), displayName };
+    await world.call('UpdateServiceAccount', about, person);
     await world.clock.advance(60_000);
-    for (const displayName of ['A', 'B', 'C']) {
-      const about = { name: world.account, requestId: randomUUID(), displayName };
-      await world.call('UpdateServiceAccount', about, person);
-      await world.clock.advance(60_000);
-    }
-    const found = async (filter: object, who: CallOptions = person) => {
-      const { status, body } = await list(world, filter, who);
-      if (status !== 200) throw new Error(JSON.stringify(body));
-      return body.transitions;
-    };
-    const edits = await found({ events: ['edited'] });
-    t.same(
-      edits.map(({ fields }: { fields: { displayName: string } }) => fields.displayName),
-      ['C', 'B', 'A'],
-    );
-    const oldest = await found({ events: ['edited', 'xstate.init'], oldestFirst: true });
-    t.same(
-      oldest.slice(-3),
-      edits.toReversed(),
-      'oldest first, with a fixed order within one commit',
-    );
-    t.equal(oldest[0].event, 'xstate.init');
-    const middle = {
-      startTimeUnixMs: String(startMs + 120_000),
-      endTimeUnixMs: String(startMs + 120_000),
-    };
-    t.same(await found(middle), [edits[1]], 'both ends are in the range');
-    t.same(await found({ startTimeUnixMs: String(startMs + 200_000) }), []);
-    t.match(await found({ requestId }), [{ machine: 'serviceAccount', event: 'xstate.init' }]);
-    t.match(await found({ requestId: keyRequestId }), [{ instanceName: world.keyName }]);
-    const mine = await found({ by: `people/${owner.person}`, events: ['edited'] });
-    t.same(mine, edits);
-    const member = `${PROJECT}/members/${memberIdOf('demo', owner.person)}`;
-    t.same(
-      await found({ by: member, events: ['edited'] }),
-      edits,
-      'a member stands for its person',
-    );
-    t.same(await found({ by: `${PROJECT}/members/nobody` }), []);
-    t.same(await found({ by: 'people/nobody' }), []);
-    t.match(edits[0], {
-      instanceName: world.account,
-      fromStates: ['serviceAccount.active'],
-      toStates: ['serviceAccount.active'],
-    });
-    t.same(JSON.parse(edits[0].eventJson), edits[0].fields, 'the fields are those of the JSON');
-    t.notOk('observedUnixMs' in edits[0], 'no observation decided it');
-    t.same(oldest[0].fromStates, [], 'a first step has no earlier state');
-  },
-);
+  }
+  const found = async (filter: object, who: CallOptions = person) => {
+    const { status, body } = await list(world, filter, who);
+    if (status !== 200) throw new Error(JSON.stringify(body));
+    return body.transitions;
+  };
+  const edits = await found({ events: ['edited'] });
+  t.same(
+    edits.map(({ fields }: { fields: { displayName: string } }) => fields.displayName),
+    ['C', 'B', 'A'],
+  );
+  const oldest = await found({ events: ['edited', 'xstate.init'], oldestFirst: true });
+  t.same(
+    oldest.slice(-3),
+    edits.toReversed(),
+    'oldest first, with a fixed order within one commit',
+  );
+  t.equal(oldest[0].event, 'xstate.init');
+  const middle = {
+    startTimeUnixMs: String(startMs + 120_000),
+    endTimeUnixMs: String(startMs + 120_000),
+  };
+  t.same(await found(middle), [edits[1]], 'both ends are in the range');
+  t.same(await found({ startTimeUnixMs: String(startMs + 200_000) }), []);
+  t.match(await found({ requestId }), [{ machine: 'serviceAccount', event: 'xstate.init' }]);
+  t.match(await found({ requestId: keyRequestId }), [{ instanceName: world.keyName }]);
+  const mine = await found({ by: `people/${owner.person}`, events: ['edited'] });
+  t.same(mine, edits);
+  const member = `${PROJECT}/members/${memberIdOf('demo', owner.person)}`;
+  t.same(await found({ by: member, events: ['edited'] }), edits, 'a member stands for its person');
+  t.same(await found({ by: `${PROJECT}/members/nobody` }), []);
+  t.same(await found({ by: 'people/nobody' }), []);
+  t.match(edits[0], {
+    instanceName: world.account,
+    fromStates: ['serviceAccount.active'],
+    toStates: ['serviceAccount.active'],
+  });
+  t.same(JSON.parse(edits[0].eventJson), edits[0].fields, 'the fields are those of the JSON');
+  t.notOk('observedUnixMs' in edits[0], 'no observation decided it');
+  t.same(oldest[0].fromStates, [], 'a first step has no earlier state');
+});
 
-t.test('API-34: each page of a filtered list starts where the previous one ended', async (t) => {
+test('API-34: each page of a filtered list starts where the previous one ended', async (t) => {
   const world = await startAudited(t);
   const person = { person: world.owner };
   for (const displayName of ['A', 'B', 'C', 'D', 'E']) {
@@ -285,7 +278,7 @@ t.test('API-34: each page of a filtered list starts where the previous one ended
   t.match(await list(world, turned, person), { status: 400, reason: 'INVALID_FIELD' });
 });
 
-t.test('API-34: filters are validated, and a hidden name finds nothing', async (t) => {
+test('API-34: filters are validated, and a hidden name finds nothing', async (t) => {
   const world = await startAudited(t);
   const { owner, keys } = world;
   const bad: [object, string][] = [
@@ -314,7 +307,7 @@ t.test('API-34: filters are validated, and a hidden name finds nothing', async (
   });
 });
 
-t.test('API-36: a machine’s layout is data with the ids that transitions name', async (t) => {
+test('API-36: a machine’s layout is data with the ids that transitions name', async (t) => {
   const world = await startRpcWorld(t);
   const machine = async (name: string) =>
     (await world.call('GetMachine', { projectName: PROJECT, machine: name })).body;

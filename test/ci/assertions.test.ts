@@ -3,7 +3,7 @@
  * the cause that the caller sees. Time is virtual, the issuer and the keys are real.
  */
 import { exportSPKI, generateKeyPair, SignJWT } from 'jose';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { type AssertionVerifierOptions, createAssertionVerifier } from '../../src/ci/assertions.ts';
 import { issuerKinds } from '../../src/ci/issuer-kinds.ts';
 import { IssuerKeys } from '../../src/ci/jwks.ts';
@@ -65,7 +65,7 @@ async function signedTexts(platform: CiIssuer, header: string, payload: string |
   return `${data}.${Buffer.from(signature).toString('base64url')}`;
 }
 
-t.test('a genuine token is valid, with its claims and the end of its burning', async (t) => {
+test('a genuine token is valid, with its claims and the end of its burning', async (t) => {
   const { verify, platform, mint, checked } = await world(t);
   const { claims, ...about } = await verify(await mint({ jti: 'once', iat: NOW - 20 }));
   t.same(about, {
@@ -79,14 +79,14 @@ t.test('a genuine token is valid, with its claims and the end of its burning', a
   t.same(checked.names(), ['github']);
 });
 
-t.test('CI-03: each missing required claim is named', async (t) => {
+test('CI-03: each missing required claim is named', async (t) => {
   const { mint, causeOf } = await world(t);
   for (const claim of ['iss', 'aud', 'exp', 'iat', 'nbf', 'jti']) {
     t.equal(await causeOf(await mint({ [claim]: undefined })), `MISSING_CLAIM ${claim}`);
   }
 });
 
-t.test('a claim of a wrong type is rejected by its name', async (t) => {
+test('a claim of a wrong type is rejected by its name', async (t) => {
   const { mint, causeOf, platform } = await world(t);
   const cases: readonly (readonly [string, unknown])[] = [
     ['aud', [AUDIENCE, 'https://elsewhere.example']],
@@ -120,7 +120,7 @@ t.test('a claim of a wrong type is rejected by its name', async (t) => {
   }
 });
 
-t.test('CI-02: only the exact issuer and the exact audience are accepted', async (t) => {
+test('CI-02: only the exact issuer and the exact audience are accepted', async (t) => {
   const { mint, causeOf, platform, verify } = await world(t);
   const { url } = platform;
   const others = [`${url}/`, `${url}.evil.example`, `${url}/x`, url.toUpperCase(), ` ${url}`];
@@ -136,13 +136,13 @@ t.test('CI-02: only the exact issuer and the exact audience are accepted', async
   t.match(message, `audience "${AUDIENCE}"`, 'and the audience of the token');
 });
 
-t.test('a list with one audience is valid as that audience', async (t) => {
+test('a list with one audience is valid as that audience', async (t) => {
   const { mint, causeOf } = await world(t);
   t.equal(await causeOf(await mint({ aud: [AUDIENCE] })), 'holds');
   t.equal(await causeOf(await mint({ aud: ['https://other.example'] })), 'WRONG_AUDIENCE');
 });
 
-t.test('a wrong issuer is named in the error, as far as it is safe to print', async (t) => {
+test('a wrong issuer is named in the error, as far as it is safe to print', async (t) => {
   const { mint, platform, verify } = await world(t);
   const { url } = platform;
   const messageFor = async (iss: string): Promise<string> => {
@@ -165,7 +165,7 @@ t.test('a wrong issuer is named in the error, as far as it is safe to print', as
   t.ok((await messageFor('x'.repeat(900))).length < 400, 'a long one is cut');
 });
 
-t.test('CI-03: a token is valid within its times and 30 seconds of tolerance', async (t) => {
+test('CI-03: a token is valid within its times and 30 seconds of tolerance', async (t) => {
   const { mint, causeOf } = await world(t);
   const at = (times: { iat?: number; nbf?: number; exp?: number }) =>
     mint(Object.fromEntries(Object.entries(times).map(([name, off]) => [name, NOW + off])));
@@ -189,7 +189,7 @@ t.test('CI-03: a token is valid within its times and 30 seconds of tolerance', a
   }
 });
 
-t.test('time is the port’s: the same token is too early, then valid, then expired', async (t) => {
+test('time is the port’s: the same token is too early, then valid, then expired', async (t) => {
   const { mint, causeOf, clock } = await world(t);
   const token = await mint({ iat: NOW + 100, nbf: NOW + 100, exp: NOW + 200 });
   t.equal(await causeOf(token), 'NOT_YET_VALID');
@@ -199,13 +199,13 @@ t.test('time is the port’s: the same token is too early, then valid, then expi
   t.equal(await causeOf(token), 'EXPIRED');
 });
 
-t.test('a long-lived token is remembered for one hour: its age ends it earlier', async (t) => {
+test('a long-lived token is remembered for one hour: its age ends it earlier', async (t) => {
   const { mint, verify } = await world(t);
   const { burnUntilMs } = await verify(await mint({ exp: NOW + 86_400 }));
   t.equal(burnUntilMs, (NOW + 3_600 + 90) * 1000);
 });
 
-t.test('a forged signature is rejected, however it was created', async (t) => {
+test('a forged signature is rejected, however it was created', async (t) => {
   const { mint, causeOf, platform } = await world(t);
   const genuine = await mint();
   const [head = '', body = '', signature = ''] = genuine.split('.');
@@ -264,7 +264,7 @@ async function publicKeyText(platform: CiIssuer): Promise<{ key: string }> {
   return { key: await exportSPKI(key) };
 }
 
-t.test('CI-02: other RSA algorithms are rejected even with the issuer’s key', async (t) => {
+test('CI-02: other RSA algorithms are rejected even with the issuer’s key', async (t) => {
   const { causeOf, platform, mint } = await world(t);
   const [, body = '', signature = ''] = (await mint()).split('.');
   for (const alg of ['RS384', 'RS512', 'PS256', 'ES256', 'EdDSA', 'rs256']) {
@@ -273,7 +273,7 @@ t.test('CI-02: other RSA algorithms are rejected even with the issuer’s key', 
   }
 });
 
-t.test('a text that is not a compact JWT is rejected before a second decoding', async (t) => {
+test('a text that is not a compact JWT is rejected before a second decoding', async (t) => {
   const { causeOf, mint, platform } = await world(t);
   const genuine = await mint();
   const [head = '', body = '', signature = ''] = genuine.split('.');
@@ -308,7 +308,7 @@ t.test('a text that is not a compact JWT is rejected before a second decoding', 
   }
 });
 
-t.test('a genuine signature over an ambiguous form is rejected', async (t) => {
+test('a genuine signature over an ambiguous form is rejected', async (t) => {
   const { causeOf, platform } = await world(t);
   const header = JSON.stringify({ alg: 'RS256', kid: platform.key().kid });
   const payload = JSON.stringify(platform.payload({ aud: AUDIENCE }));
@@ -335,7 +335,7 @@ t.test('a genuine signature over an ambiguous form is rejected', async (t) => {
   t.equal(await causeOf(await signed(harmless)), 'holds', 'equal names in different objects');
 });
 
-t.test('a token of 16 KiB is valid, a longer one is rejected unread', async (t) => {
+test('a token of 16 KiB is valid, a longer one is rejected unread', async (t) => {
   const { causeOf, mint, platform } = await world(t);
   const genuine = await mint();
   const fill = (length: number) => mint({ filler: 'x'.repeat(length) });
@@ -348,7 +348,7 @@ t.test('a token of 16 KiB is valid, a longer one is rejected unread', async (t) 
   t.equal(platform.keySet.requests, 0, 'nothing was fetched over HTTP here');
 });
 
-t.test('an invalid token causes no request for keys', async (t) => {
+test('an invalid token causes no request for keys', async (t) => {
   const { platform, clock } = await world(t);
   let requested = 0;
   const find = async () => {
@@ -367,13 +367,13 @@ t.test('an invalid token causes no request for keys', async (t) => {
   t.equal(requested, 0);
 });
 
-t.test('an issuer that is not configured is reported as such', async (t) => {
+test('an issuer that is not configured is reported as such', async (t) => {
   const { checked, mint } = await world(t);
   const requested = checked.verify(await mint(), { issuer: 'gitlab', audience: AUDIENCE });
   await t.rejects(requested, { name: 'Refusal', reason: 'NOT_READY', message: /SVC_CI_ISSUERS/ });
 });
 
-t.test('CI-13: an unknown claim is reported by name, and the token stays valid', async (t) => {
+test('CI-13: an unknown claim is reported by name, and the token stays valid', async (t) => {
   const { mint, verify, unknown } = await world(t);
   await verify(await mint());
   t.same(unknown, [], 'every claim of a real token is known');
@@ -383,7 +383,7 @@ t.test('CI-13: an unknown claim is reported by name, and the token stays valid',
   t.same(unknown, ['github brand_new', 'github constructor', 'github repo_propertyless']);
 });
 
-t.test('CI-03: a token without jti is burned itself, once and in one form', async (t) => {
+test('CI-03: a token without jti is burned itself, once and in one form', async (t) => {
   const { mint, verify, causeOf } = await world(t, { kind: 'circleci' });
   const token = await mint({ jti: undefined, nbf: undefined });
   const { jti } = await verify(token);
@@ -398,7 +398,7 @@ t.test('CI-03: a token without jti is burned itself, once and in one form', asyn
   t.same(issuerKinds.gitlab.lacks, []);
 });
 
-t.test('no token is readable in a log line, at any position', async (t) => {
+test('no token is readable in a log line, at any position', async (t) => {
   const { mint } = await world(t);
   const token = await mint();
   const lines: string[] = [];

@@ -2,7 +2,7 @@
  * The meaning of each CI platform's tokens: the claims that are bound, those kept for review, the
  * contexts that are rejected whatever was approved, and the warnings to a reviewer.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { type ClaimMap, jwtClaims, readIdentity, unknownClaims } from '../../src/ci/claim-map.ts';
 import { issuerKinds } from '../../src/ci/issuer-kinds.ts';
 import type { IssuerKindName } from '../../src/platform/settings/ci-issuers.ts';
@@ -25,7 +25,7 @@ const read = (kind: IssuerKindName, changes?: ClaimChanges) =>
 const refusedFor = (kind: IssuerKindName, changes?: ClaimChanges) =>
   read(kind, changes).refused.map(({ claim }) => claim);
 
-t.test('a genuine token of each kind is accepted, and all of its claims are known', async (t) => {
+test('a genuine token of each kind is accepted, and all of its claims are known', async (t) => {
   for (const kind of kinds) {
     t.same(refusedFor(kind), [], kind);
     t.same(unknownClaims(issuerKinds[kind].claims, changed(kind)), [], kind);
@@ -33,50 +33,47 @@ t.test('a genuine token of each kind is accepted, and all of its claims are know
   }
 });
 
-t.test(
-  'CI-05: GitHub ids, names, workflow, branch, event, environment and runner are bound',
-  async (t) => {
-    const workflow = 'octo-org/octo-repo/.github/workflows/deploy.yml@refs/heads/main';
-    const { bound, ownerClaims, recorded, warnings } = read('github');
-    t.same(bound, {
-      repository_id: '74',
-      repository_owner_id: '65',
-      repository: 'octo-org/octo-repo',
-      repository_owner: 'octo-org',
-      workflow_ref: workflow,
-      job_workflow_ref: workflow,
-      ref: 'refs/heads/main',
-      ref_type: 'branch',
-      head_ref: '',
-      base_ref: '',
-      event_name: 'push',
-      runner_environment: 'github-hosted',
-      environment: null,
-    });
-    t.same(ownerClaims, ['repository_id', 'repository_owner_id']);
-    t.same(warnings, []);
-    t.match(recorded, {
-      actor: 'octocat',
-      actor_id: '12',
-      run_id: '22259804324',
-      run_attempt: '1',
-      check_run_id: '90000001',
-      sha: /^5f8d/,
-      workflow_sha: /^5f8d/,
-      job_workflow_sha: /^5f8d/,
-      ref_protected: 'true',
-      repository_visibility: 'private',
-      enterprise: null,
-    });
-    t.same(
-      Object.keys(recorded).filter((claim) => claim in bound),
-      [],
-      'each claim is in one list',
-    );
-  },
-);
+test('CI-05: GitHub ids, names, workflow, branch, event, environment and runner are bound', async (t) => {
+  const workflow = 'octo-org/octo-repo/.github/workflows/deploy.yml@refs/heads/main';
+  const { bound, ownerClaims, recorded, warnings } = read('github');
+  t.same(bound, {
+    repository_id: '74',
+    repository_owner_id: '65',
+    repository: 'octo-org/octo-repo',
+    repository_owner: 'octo-org',
+    workflow_ref: workflow,
+    job_workflow_ref: workflow,
+    ref: 'refs/heads/main',
+    ref_type: 'branch',
+    head_ref: '',
+    base_ref: '',
+    event_name: 'push',
+    runner_environment: 'github-hosted',
+    environment: null,
+  });
+  t.same(ownerClaims, ['repository_id', 'repository_owner_id']);
+  t.same(warnings, []);
+  t.match(recorded, {
+    actor: 'octocat',
+    actor_id: '12',
+    run_id: '22259804324',
+    run_attempt: '1',
+    check_run_id: '90000001',
+    sha: /^5f8d/,
+    workflow_sha: /^5f8d/,
+    job_workflow_sha: /^5f8d/,
+    ref_protected: 'true',
+    repository_visibility: 'private',
+    enterprise: null,
+  });
+  t.same(
+    Object.keys(recorded).filter((claim) => claim in bound),
+    [],
+    'each claim is in one list',
+  );
+});
 
-t.test('CI-05: an environment is bound by name, an enterprise only where present', async (t) => {
+test('CI-05: an environment is bound by name, an enterprise only where present', async (t) => {
   t.equal(read('github', { environment: 'production' }).bound.environment, 'production');
   t.equal(read('github', { environment: '' }).bound.environment, '', 'not the same as absent');
   t.equal(read('github', { enterprise_id: '2' }).bound.enterprise_id, '2');
@@ -84,7 +81,7 @@ t.test('CI-05: an environment is bound by name, an enterprise only where present
   t.equal(read('gitlab', { environment: undefined }).bound.environment, null);
 });
 
-t.test('CI-01: the sub claim is never read', async (t) => {
+test('CI-01: the sub claim is never read', async (t) => {
   for (const kind of kinds) {
     const { claims } = issuerKinds[kind];
     const used = [...claims.required, ...claims.orAbsent, ...claims.ifPresent, ...claims.recorded];
@@ -95,24 +92,21 @@ t.test('CI-01: the sub claim is never read', async (t) => {
   }
 });
 
-t.test(
-  'CI-13: every claim of a kind is in one list, and ignored claims have a reason',
-  async (t) => {
-    for (const kind of kinds) {
-      const { required, orAbsent, ifPresent, owner, recorded, unbound } = issuerKinds[kind].claims;
-      const all = [...required, ...orAbsent, ...ifPresent, ...Object.keys(unbound)];
-      const listed = [...all, ...recorded, ...Object.keys(jwtClaims)];
-      t.equal(new Set(listed).size, listed.length, kind);
-      t.ok(owner.length >= 2 && owner.every((claim) => required.includes(claim)), kind);
-      t.ok(
-        Object.values(unbound).every((reason) => reason.length > 10),
-        kind,
-      );
-    }
-  },
-);
+test('CI-13: every claim of a kind is in one list, and ignored claims have a reason', async (t) => {
+  for (const kind of kinds) {
+    const { required, orAbsent, ifPresent, owner, recorded, unbound } = issuerKinds[kind].claims;
+    const all = [...required, ...orAbsent, ...ifPresent, ...Object.keys(unbound)];
+    const listed = [...all, ...recorded, ...Object.keys(jwtClaims)];
+    t.equal(new Set(listed).size, listed.length, kind);
+    t.ok(owner.length >= 2 && owner.every((claim) => required.includes(claim)), kind);
+    t.ok(
+      Object.values(unbound).every((reason) => reason.length > 10),
+      kind,
+    );
+  }
+});
 
-t.test('a token without a required bound claim is rejected with its name', async (t) => {
+test('a token without a required bound claim is rejected with its name', async (t) => {
   for (const kind of kinds) {
     for (const claim of issuerKinds[kind].claims.required) {
       const { refused } = read(kind, { [claim]: undefined });
@@ -125,7 +119,7 @@ t.test('a token without a required bound claim is rejected with its name', async
   }
 });
 
-t.test('CI-05: a bound claim that is not text invalidates the token', async (t) => {
+test('CI-05: a bound claim that is not text invalidates the token', async (t) => {
   for (const kind of kinds) {
     const {
       required,
@@ -144,7 +138,7 @@ t.test('CI-05: a bound claim that is not text invalidates the token', async (t) 
   }
 });
 
-t.test('null counts as absent only if the platform writes it for absent values', async (t) => {
+test('null counts as absent only if the platform writes it for absent values', async (t) => {
   const noEnvironment = {
     name: 'Refusal',
     reason: 'BAD_ASSERTION',
@@ -163,7 +157,7 @@ t.test('null counts as absent only if the platform writes it for absent values',
   t.throws(() => read('github', { environment: null }), { message: /environment is null instead/ });
 });
 
-t.test('GitLab: a pipeline that is defined elsewhere is rejected for that reason', async (t) => {
+test('GitLab: a pipeline that is defined elsewhere is rejected for that reason', async (t) => {
   const { refused, warnings } = read('gitlab', { ci_config_ref_uri: null, ci_config_sha: null });
   t.match(refused, [{ claim: 'ci_config_ref_uri', got: null, why: /defined in the project/ }]);
   t.same(warnings, [], 'the reason is given once');
@@ -172,7 +166,7 @@ t.test('GitLab: a pipeline that is defined elsewhere is rejected for that reason
   t.same(read('gitlab', { ref_path: null }).refused, [], 'as from servers that do not send it');
 });
 
-t.test('names of owners and repositories are compared without regard to case', async (t) => {
+test('names of owners and repositories are compared without regard to case', async (t) => {
   const shared = (owner: string) => `${owner}/shared/.github/workflows/w.yml@refs/heads/main`;
   const use = (owner: string) => read('github', { job_workflow_ref: shared(owner) });
   const own = use('Octo-ORG');
@@ -191,7 +185,7 @@ t.test('names of owners and repositories are compared without regard to case', a
   t.same(read('gitlab', { ci_config_ref_uri }).warnings, []);
 });
 
-t.test('Branches of merge queues and pull requests are rejected, pushed or not', async (t) => {
+test('Branches of merge queues and pull requests are rejected, pushed or not', async (t) => {
   const github = ['refs/heads/gh-readonly-queue/main/pr-7-5f8d3c1b'];
   for (const ref of github) t.same(refusedFor('github', { ref }), ['ref'], ref);
   const vcsRef = 'oidc.circleci.com/vcs-ref';
@@ -212,7 +206,7 @@ t.test('Branches of merge queues and pull requests are rejected, pushed or not',
   }
 });
 
-t.test('Names that accompany the owner’s ids are bound claims', async (t) => {
+test('Names that accompany the owner’s ids are bound claims', async (t) => {
   const names = (kind: IssuerKindName) => read(kind).nameClaims;
   t.same(names('github'), ['repository', 'repository_owner']);
   t.same(names('gitlab'), ['project_path', 'namespace_path']);
@@ -223,7 +217,7 @@ t.test('Names that accompany the owner’s ids are bound claims', async (t) => {
   }
 });
 
-t.test('CI-08: recorded claims may have any type and are kept short', async (t) => {
+test('CI-08: recorded claims may have any type and are kept short', async (t) => {
   t.equal(read('github', { actor: { a: [1] } }).recorded.actor, '{"a":[1]}');
   t.equal(read('gitlab').recorded.runner_id, '1');
   t.equal(read('circleci').recorded['oidc.circleci.com/context-ids'], '["c-1","c-2"]');
@@ -231,14 +225,14 @@ t.test('CI-08: recorded claims may have any type and are kept short', async (t) 
   t.equal(actor?.length, 256);
 });
 
-t.test('CI-07: push, workflow_dispatch and schedule are accepted from GitHub', async (t) => {
+test('CI-07: push, workflow_dispatch and schedule are accepted from GitHub', async (t) => {
   for (const event_name of ['push', 'workflow_dispatch', 'schedule']) {
     t.same(refusedFor('github', { event_name }), [], event_name);
     t.equal(read('github', { event_name }).bound.event_name, event_name, 'as observed');
   }
 });
 
-t.test('CI-07: every other GitHub event is rejected, even with the branch’s own ref', async (t) => {
+test('CI-07: every other GitHub event is rejected, even with the branch’s own ref', async (t) => {
   const events = [
     'pull_request',
     'pull_request_target',
@@ -270,30 +264,27 @@ t.test('CI-07: every other GitHub event is rejected, even with the branch’s ow
   }
 });
 
-t.test(
-  'GitHub: pull requests, tags and merge refs are rejected by each claim that shows them',
-  async (t) => {
-    const merge = 'octo-org/octo-repo/.github/workflows/deploy.yml@refs/pull/7/merge';
-    const cases: readonly (readonly [string, ClaimChanges])[] = [
-      ['ref', { ref: 'refs/pull/7/merge' }],
-      ['ref', { ref: 'refs/pull/7/head' }],
-      ['ref', { ref: 'refs/tags/v1' }],
-      ['ref', { ref: 'main' }],
-      ['ref', { ref: ' refs/heads/main' }],
-      ['ref_type', { ref_type: 'tag' }],
-      ['ref_type', { ref_type: '' }],
-      ['head_ref', { head_ref: 'feature' }],
-      ['base_ref', { base_ref: 'main' }],
-      ['workflow_ref', { workflow_ref: merge }],
-      ['job_workflow_ref', { job_workflow_ref: merge }],
-    ];
-    for (const [claim, changes] of cases) {
-      t.same(refusedFor('github', changes), [claim], JSON.stringify(changes));
-    }
-  },
-);
+test('GitHub: pull requests, tags and merge refs are rejected by each claim that shows them', async (t) => {
+  const merge = 'octo-org/octo-repo/.github/workflows/deploy.yml@refs/pull/7/merge';
+  const cases: readonly (readonly [string, ClaimChanges])[] = [
+    ['ref', { ref: 'refs/pull/7/merge' }],
+    ['ref', { ref: 'refs/pull/7/head' }],
+    ['ref', { ref: 'refs/tags/v1' }],
+    ['ref', { ref: 'main' }],
+    ['ref', { ref: ' refs/heads/main' }],
+    ['ref_type', { ref_type: 'tag' }],
+    ['ref_type', { ref_type: '' }],
+    ['head_ref', { head_ref: 'feature' }],
+    ['base_ref', { base_ref: 'main' }],
+    ['workflow_ref', { workflow_ref: merge }],
+    ['job_workflow_ref', { job_workflow_ref: merge }],
+  ];
+  for (const [claim, changes] of cases) {
+    t.same(refusedFor('github', changes), [claim], JSON.stringify(changes));
+  }
+});
 
-t.test('GitHub: the workflow is in the repository, the repository is its owner’s', async (t) => {
+test('GitHub: the workflow is in the repository, the repository is its owner’s', async (t) => {
   const path = '.github/workflows/deploy.yml@refs/heads/main';
   for (const repository of ['octo-org/other', 'octo-org/octo-repo2', 'evil/octo-org/octo-repo']) {
     const workflow_ref = `${repository}/${path}`;
@@ -303,7 +294,7 @@ t.test('GitHub: the workflow is in the repository, the repository is its owner�
   t.same(other, ['repository']);
 });
 
-t.test('CI-06: a reusable GitHub workflow is trusted as far as its reference', async (t) => {
+test('CI-06: a reusable GitHub workflow is trusted as far as its reference', async (t) => {
   const sha = '5f8d3c1b2a0e9f7d6c5b4a39281706f5e4d3c2b1';
   const at = (repository: string, ref: string) => `${repository}/.github/workflows/w.yml@${ref}`;
   const use = (job_workflow_ref: string, changes: ClaimChanges = {}) =>
@@ -330,7 +321,7 @@ t.test('CI-06: a reusable GitHub workflow is trusted as far as its reference', a
   t.notOk('job_workflow_sha' in read('github').bound, 'not bound where nothing is reused');
 });
 
-t.test('CI-08: a reviewer is warned of risks that GitHub’s claims cannot rule out', async (t) => {
+test('CI-08: a reviewer is warned of risks that GitHub’s claims cannot rule out', async (t) => {
   const warned = (changes: ClaimChanges) => read('github', changes).warnings;
   t.match(warned({ ref_protected: 'false' }), [/not protected/]);
   t.match(warned({ ref_protected: undefined }), [/not protected/], 'absent counts as unprotected');
@@ -340,29 +331,26 @@ t.test('CI-08: a reviewer is warned of risks that GitHub’s claims cannot rule 
   t.equal(warned({ ...all, runner_environment: 'self-hosted' }).length, 3);
 });
 
-t.test(
-  'CI-16: GitLab project, namespace, pipeline, branch and environment are bound',
-  async (t) => {
-    const { bound, ownerClaims, warnings } = read('gitlab');
-    t.same(bound, {
-      project_id: '20',
-      namespace_id: '72',
-      project_path: 'group/project',
-      namespace_path: 'group',
-      ci_config_ref_uri: 'gitlab.example/group/project//.gitlab-ci.yml@refs/heads/main',
-      ref: 'main',
-      ref_type: 'branch',
-      ref_path: 'refs/heads/main',
-      pipeline_source: 'push',
-      runner_environment: 'gitlab-hosted',
-      environment: 'production',
-    });
-    t.same(ownerClaims, ['project_id', 'namespace_id']);
-    t.same(warnings, []);
-  },
-);
+test('CI-16: GitLab project, namespace, pipeline, branch and environment are bound', async (t) => {
+  const { bound, ownerClaims, warnings } = read('gitlab');
+  t.same(bound, {
+    project_id: '20',
+    namespace_id: '72',
+    project_path: 'group/project',
+    namespace_path: 'group',
+    ci_config_ref_uri: 'gitlab.example/group/project//.gitlab-ci.yml@refs/heads/main',
+    ref: 'main',
+    ref_type: 'branch',
+    ref_path: 'refs/heads/main',
+    pipeline_source: 'push',
+    runner_environment: 'gitlab-hosted',
+    environment: 'production',
+  });
+  t.same(ownerClaims, ['project_id', 'namespace_id']);
+  t.same(warnings, []);
+});
 
-t.test('GitLab: merge requests, tags, forks and other sources are rejected', async (t) => {
+test('GitLab: merge requests, tags, forks and other sources are rejected', async (t) => {
   for (const source of ['push', 'web', 'schedule']) {
     t.same(refusedFor('gitlab', { pipeline_source: source }), [], source);
   }
@@ -377,7 +365,7 @@ t.test('GitLab: merge requests, tags, forks and other sources are rejected', asy
   t.same(refusedFor('gitlab', { project_path: 'groups/project' }), ['project_path']);
 });
 
-t.test('GitLab: a reviewer is warned of risks that the claims cannot rule out', async (t) => {
+test('GitLab: a reviewer is warned of risks that the claims cannot rule out', async (t) => {
   const warned = (changes: ClaimChanges) => read('gitlab', changes).warnings;
   const elsewhere = 'gitlab.example/group/templates//ci.yml@refs/heads/main';
   t.match(warned({ ci_config_ref_uri: elsewhere }), [/another project/]);
@@ -386,7 +374,7 @@ t.test('GitLab: a reviewer is warned of risks that the claims cannot rule out', 
   t.match(warned({ runner_environment: 'self-hosted' }), [/self-hosted/]);
 });
 
-t.test('CI-16: Buildkite organisation, pipeline, branch, step and source are bound', async (t) => {
+test('CI-16: Buildkite organisation, pipeline, branch, step and source are bound', async (t) => {
   t.same(read('buildkite').bound, {
     organization_id: 'o-1',
     pipeline_id: 'p-1',
@@ -411,23 +399,20 @@ t.test('CI-16: Buildkite organisation, pipeline, branch, step and source are bou
   }
 });
 
-t.test(
-  'CI-16: CircleCI organisation, project, origin and branch are bound, and SSH is rejected',
-  async (t) => {
-    const p = 'oidc.circleci.com/';
-    t.same(read('circleci').bound, {
-      [`${p}org-id`]: 'o-1',
-      [`${p}project-id`]: 'p-1',
-      [`${p}ssh-rerun`]: 'false',
-      [`${p}vcs-origin`]: 'github.com/acme/app',
-      [`${p}vcs-ref`]: 'refs/heads/main',
-      [`${p}pipeline-definition-id`]: 'd-1',
-    });
-    t.match(read('circleci').warnings, [/does not tell what started/]);
-    t.same(refusedFor('circleci', { [`${p}ssh-rerun`]: true }), [`${p}ssh-rerun`]);
-    t.same(refusedFor('circleci', { [`${p}ssh-rerun`]: undefined }), [`${p}ssh-rerun`]);
-    for (const ref of ['refs/pull/7/head', 'refs/tags/v1', 'main']) {
-      t.same(refusedFor('circleci', { [`${p}vcs-ref`]: ref }), [`${p}vcs-ref`], ref);
-    }
-  },
-);
+test('CI-16: CircleCI organisation, project, origin and branch are bound, and SSH is rejected', async (t) => {
+  const p = 'oidc.circleci.com/';
+  t.same(read('circleci').bound, {
+    [`${p}org-id`]: 'o-1',
+    [`${p}project-id`]: 'p-1',
+    [`${p}ssh-rerun`]: 'false',
+    [`${p}vcs-origin`]: 'github.com/acme/app',
+    [`${p}vcs-ref`]: 'refs/heads/main',
+    [`${p}pipeline-definition-id`]: 'd-1',
+  });
+  t.match(read('circleci').warnings, [/does not tell what started/]);
+  t.same(refusedFor('circleci', { [`${p}ssh-rerun`]: true }), [`${p}ssh-rerun`]);
+  t.same(refusedFor('circleci', { [`${p}ssh-rerun`]: undefined }), [`${p}ssh-rerun`]);
+  for (const ref of ['refs/pull/7/head', 'refs/tags/v1', 'main']) {
+    t.same(refusedFor('circleci', { [`${p}vcs-ref`]: ref }), [`${p}vcs-ref`], ref);
+  }
+});

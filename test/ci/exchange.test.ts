@@ -2,7 +2,7 @@
  * Exchanges: the answer and the record of a refusal, the single use of an assertion, and changes
  * while an assertion is being verified.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { change, denied, notesOf } from '../support/ci-exchanges.ts';
 import {
   ACCOUNT,
@@ -18,72 +18,61 @@ import {
 
 const SHOP = 'acme/shop/.github/workflows';
 
-t.test(
-  'STATE-09: a change of repository or workflow identity requires a new verification',
-  async (t) => {
-    const world = await startCiWorld(t);
-    const id = await world.connect();
-    const rows: [what: string, bound: object, cause: string, claims: string[]][] = [
-      ['another branch', { ref: 'refs/heads/dev' }, 'IDENTITY_MISMATCH', ['ref']],
-      ['another event', { event_name: 'schedule' }, 'IDENTITY_MISMATCH', ['event_name']],
-      ['a new environment', { environment: 'prod' }, 'IDENTITY_MISMATCH', ['environment']],
-      [
-        'a renamed workflow',
-        { workflow_ref: `${SHOP}/other.yml@refs/heads/main` },
-        'IDENTITY_MISMATCH',
-        ['workflow_ref'],
-      ],
-      [
-        'another reusable workflow',
-        { job_workflow_ref: 'evil/lib/.github/workflows/x.yml@refs/heads/main' },
-        'IDENTITY_MISMATCH',
-        ['job_workflow_ref'],
-      ],
-      [
-        'other runners',
-        { runner_environment: 'self-hosted' },
-        'IDENTITY_MISMATCH',
-        ['runner_environment'],
-      ],
-      [
-        'a missing claim',
-        { runner_environment: null },
-        'IDENTITY_MISMATCH',
-        ['runner_environment'],
-      ],
-      ['a claim that is not text', { ref_type: ['branch'] }, 'IDENTITY_MISMATCH', ['ref_type']],
-    ];
-    for (const [what, bound, cause, claims] of rows) {
-      const answer = await denied(world, id, { bound: { ...bound } });
-      t.match(answer, { reason: 'EXCHANGE_DENIED', cause }, what);
-      t.same(
-        answer.claims.map(({ claim }: { claim: string }) => claim),
-        claims,
-        what,
-      );
-      t.ok(
-        answer.claims.every((claim: object) => 'expected' in claim),
-        `${what}: visible to the owner`,
-      );
-    }
-    t.equal(await world.tryExchange(id), 'EXCHANGED', 'the approved one is still admitted');
-  },
-);
+test('STATE-09: a change of repository or workflow identity requires a new verification', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const rows: [what: string, bound: object, cause: string, claims: string[]][] = [
+    ['another branch', { ref: 'refs/heads/dev' }, 'IDENTITY_MISMATCH', ['ref']],
+    ['another event', { event_name: 'schedule' }, 'IDENTITY_MISMATCH', ['event_name']],
+    ['a new environment', { environment: 'prod' }, 'IDENTITY_MISMATCH', ['environment']],
+    [
+      'a renamed workflow',
+      { workflow_ref: `${SHOP}/other.yml@refs/heads/main` },
+      'IDENTITY_MISMATCH',
+      ['workflow_ref'],
+    ],
+    [
+      'another reusable workflow',
+      { job_workflow_ref: 'evil/lib/.github/workflows/x.yml@refs/heads/main' },
+      'IDENTITY_MISMATCH',
+      ['job_workflow_ref'],
+    ],
+    [
+      'other runners',
+      { runner_environment: 'self-hosted' },
+      'IDENTITY_MISMATCH',
+      ['runner_environment'],
+    ],
+    ['a missing claim', { runner_environment: null }, 'IDENTITY_MISMATCH', ['runner_environment']],
+    ['a claim that is not text', { ref_type: ['branch'] }, 'IDENTITY_MISMATCH', ['ref_type']],
+  ];
+  for (const [what, bound, cause, claims] of rows) {
+    const answer = await denied(world, id, { bound: { ...bound } });
+    t.match(answer, { reason: 'EXCHANGE_DENIED', cause }, what);
+    t.same(
+      answer.claims.map(({ claim }: { claim: string }) => claim),
+      claims,
+      what,
+    );
+    t.ok(
+      answer.claims.every((claim: object) => 'expected' in claim),
+      `${what}: visible to the owner`,
+    );
+  }
+  t.equal(await world.tryExchange(id), 'EXCHANGED', 'the approved one is still admitted');
+});
 
-t.test(
-  'AUTH-10: an exchange from another branch is rejected until that branch is verified',
-  async (t) => {
-    const world = await startCiWorld(t);
-    const dev = { bound: { ref: 'refs/heads/dev' } };
-    const id = await world.connect(dev);
-    const { claims, message } = await denied(world, id);
-    t.same(claims, [{ claim: 'ref', got: 'refs/heads/main', expected: 'refs/heads/dev' }]);
-    t.match(message, /\(ref\).*start a new verification/);
-    t.equal(await world.tryExchange(await world.connect()), 'EXCHANGED');
-  },
-);
+test('AUTH-10: an exchange from another branch is rejected until that branch is verified', async (t) => {
+  const world = await startCiWorld(t);
+  const dev = { bound: { ref: 'refs/heads/dev' } };
+  const id = await world.connect(dev);
+  const { claims, message } = await denied(world, id);
+  t.same(claims, [{ claim: 'ref', got: 'refs/heads/main', expected: 'refs/heads/dev' }]);
+  t.match(message, /\(ref\).*start a new verification/);
+  t.equal(await world.tryExchange(await world.connect()), 'EXCHANGED');
+});
 
-t.test('CI-05: a renamed repository with the same id needs a new verification', async (t) => {
+test('CI-05: a renamed repository with the same id needs a new verification', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const bound = {
@@ -100,7 +89,7 @@ t.test('CI-05: a renamed repository with the same id needs a new verification', 
   t.equal(await world.tryExchange(await world.connect({ bound }), { bound }), 'EXCHANGED');
 });
 
-t.test('A repository transferred, or re-created under its name, is another one', async (t) => {
+test('A repository transferred, or re-created under its name, is another one', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const transferred = {
@@ -122,55 +111,48 @@ t.test('A repository transferred, or re-created under its name, is another one',
   }
 });
 
-t.test(
-  'CI-09: a second exchange of one assertion is rejected, whatever the first returned',
-  async (t) => {
-    const world = await startCiWorld(t);
-    const id = await world.connect();
-    const exchange = (connection: string, assertion: string) =>
-      refusalOf(world.ci.exchange({ project: PROJECT, connection, assertion }));
-    const replayed = {
-      reason: 'BAD_ASSERTION',
-      metadata: { cause: 'REPLAYED' },
-      message: /needs a fresh token/,
-    };
-    const good = world.assertion();
-    t.equal(await exchange(id, good), undefined);
-    t.match(await exchange(id, good), replayed);
-    const [first, second] = [world.assertion(), world.assertion()];
-    t.match(await exchange('nowhere', first), { reason: 'EXCHANGE_DENIED' });
-    t.match(await exchange(id, first), replayed, 'burned by an attempt under an unknown name');
-    t.match(await exchange(id, second.replace('{', '{"bound":{"ref":"x"},')), {
-      metadata: { cause: 'IDENTITY_MISMATCH' },
-    });
-    t.match(await exchange(id, second), replayed, 'burned by a refusal of its claims');
-    const raced = world.assertion();
-    const outcomes = await Promise.all(Array.from({ length: 16 }, () => exchange(id, raced)));
-    t.equal(
-      outcomes.filter((refusal) => refusal === undefined).length,
-      1,
-      'concurrently: one wins',
-    );
-    const { answer } = await world.ci.start({
-      project: PROJECT,
-      by: owner,
-      request: world.request(),
-      issuer: '',
-      serviceAccount: 'deployer',
-      displayName: 'x',
-      capabilities: ['monitoring.read'],
-    });
-    const { verification: setupId, pairingCode = '' } = answer;
-    const submit = (assertion: string) =>
-      refusalOf(world.ci.submitProof({ setupId, pairingCode, network: NETWORK, assertion }));
-    t.match(await submit(good), replayed, 'a verification does not accept a used one');
-    const displayed = world.assertion();
-    t.equal(await submit(displayed), undefined);
-    t.match(await exchange(id, displayed), replayed, 'nor does an exchange');
-  },
-);
+test('CI-09: a second exchange of one assertion is rejected, whatever the first returned', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const exchange = (connection: string, assertion: string) =>
+    refusalOf(world.ci.exchange({ project: PROJECT, connection, assertion }));
+  const replayed = {
+    reason: 'BAD_ASSERTION',
+    metadata: { cause: 'REPLAYED' },
+    message: /needs a fresh token/,
+  };
+  const good = world.assertion();
+  t.equal(await exchange(id, good), undefined);
+  t.match(await exchange(id, good), replayed);
+  const [first, second] = [world.assertion(), world.assertion()];
+  t.match(await exchange('nowhere', first), { reason: 'EXCHANGE_DENIED' });
+  t.match(await exchange(id, first), replayed, 'burned by an attempt under an unknown name');
+  t.match(await exchange(id, second.replace('{', '{"bound":{"ref":"x"},')), {
+    metadata: { cause: 'IDENTITY_MISMATCH' },
+  });
+  t.match(await exchange(id, second), replayed, 'burned by a refusal of its claims');
+  const raced = world.assertion();
+  const outcomes = await Promise.all(Array.from({ length: 16 }, () => exchange(id, raced)));
+  t.equal(outcomes.filter((refusal) => refusal === undefined).length, 1, 'concurrently: one wins');
+  const { answer } = await world.ci.start({
+    project: PROJECT,
+    by: owner,
+    request: world.request(),
+    issuer: '',
+    serviceAccount: 'deployer',
+    displayName: 'x',
+    capabilities: ['monitoring.read'],
+  });
+  const { verification: setupId, pairingCode = '' } = answer;
+  const submit = (assertion: string) =>
+    refusalOf(world.ci.submitProof({ setupId, pairingCode, network: NETWORK, assertion }));
+  t.match(await submit(good), replayed, 'a verification does not accept a used one');
+  const displayed = world.assertion();
+  t.equal(await submit(displayed), undefined);
+  t.match(await exchange(id, displayed), replayed, 'nor does an exchange');
+});
 
-t.test('An invalid assertion is not burned, and its refusal states the cause', async (t) => {
+test('An invalid assertion is not burned, and its refusal states the cause', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const before = world.burned.size;
@@ -184,7 +166,7 @@ t.test('An invalid assertion is not burned, and its refusal states the cause', a
   t.equal(AUDIENCE, 'https://monitoring.example/projects/demo', 'of this deployment and project');
 });
 
-t.test('Unknown trust names are answered like a mismatch, without a claim list', async (t) => {
+test('Unknown trust names are answered like a mismatch, without a claim list', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const unknown = await denied(world, 'nowhere');
@@ -204,7 +186,7 @@ t.test('Unknown trust names are answered like a mismatch, without a claim list',
   t.same(events, [], 'no connection records it');
 });
 
-t.test('Renaming another issuer to an approved issuer’s name moves no trust to it', async (t) => {
+test('Renaming another issuer to an approved issuer’s name moves no trust to it', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const { answer } = await world.ci.start({
@@ -239,21 +221,18 @@ t.test('Renaming another issuer to an approved issuer’s name moves no trust to
   );
 });
 
-t.test(
-  'No exchange succeeds after a revocation was decided, however many are in flight',
-  async (t) => {
-    const world = await startCiWorld(t);
-    const id = await world.connect();
-    const running = Array.from({ length: 50 }, () => world.tryExchange(id));
-    const disabling = { project: PROJECT, by: owner, request: world.request(), connection: id };
-    await world.ci.disable({ ...disabling, reason: 'stop' });
-    const after = Array.from({ length: 50 }, () => world.tryExchange(id));
-    t.ok((await Promise.all(running)).every((end) => /EXCHANGED|CONNECTION_DISABLED/.test(end)));
-    t.same(new Set(await Promise.all(after)), new Set(['CONNECTION_DISABLED']));
-  },
-);
+test('No exchange succeeds after a revocation was decided, however many are in flight', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const running = Array.from({ length: 50 }, () => world.tryExchange(id));
+  const disabling = { project: PROJECT, by: owner, request: world.request(), connection: id };
+  await world.ci.disable({ ...disabling, reason: 'stop' });
+  const after = Array.from({ length: 50 }, () => world.tryExchange(id));
+  t.ok((await Promise.all(running)).every((end) => /EXCHANGED|CONNECTION_DISABLED/.test(end)));
+  t.same(new Set(await Promise.all(after)), new Set(['CONNECTION_DISABLED']));
+});
 
-t.test('A revocation while the assertion is being verified stops the exchange', async (t) => {
+test('A revocation while the assertion is being verified stops the exchange', async (t) => {
   const disabled = { type: 'disabled', reason: 'x' };
   const revocations: [string, (world: CiWorld, connection: string) => Promise<unknown>][] = [
     [
@@ -275,7 +254,7 @@ t.test('A revocation while the assertion is being verified stops the exchange', 
   }
 });
 
-t.test('A token carries the epoch at the time of its issue', async (t) => {
+test('A token carries the epoch at the time of its issue', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect({}, ['monitoring.read', 'monitoring.write']);
   const capabilities = ['monitoring.read'];

@@ -4,7 +4,7 @@
  * verification.
  */
 import { spawn } from 'node:child_process';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { createAssertionVerifier } from '../../src/ci/assertions.ts';
 import {
   BACKGROUND_RETRY_MS,
@@ -29,7 +29,7 @@ const START_MS = Date.UTC(2026, 10, 1);
 const AUDIENCE = 'https://monitoring.example.com/projects/demo';
 const notReady = { name: 'Refusal', reason: 'NOT_READY' };
 
-t.test('public issuers are configured by name, private ones by kind and address', async (t) => {
+test('public issuers are configured by name, private ones by kind and address', async (t) => {
   const github = {
     name: 'github',
     kind: 'github',
@@ -60,7 +60,7 @@ t.test('public issuers are configured by name, private ones by kind and address'
   );
 });
 
-t.test('an invalid setting is rejected with a valid alternative', async (t) => {
+test('an invalid setting is rejected with a valid alternative', async (t) => {
   const cases: readonly (readonly [string, RegExp])[] = [
     ['gitbub', /"gitbub"/],
     ['github,', /""/],
@@ -110,7 +110,7 @@ async function overHttp(t: Test) {
   return { platform, fetcher, read };
 }
 
-t.test('CI-14: keys are read from the issuer’s address without redirects', async (t) => {
+test('CI-14: keys are read from the issuer’s address without redirects', async (t) => {
   const { platform, read } = await overHttp(t);
   t.equal(await read(), await platform.fetchKeys());
   const elsewhere = await startCiIssuer();
@@ -123,7 +123,7 @@ t.test('CI-14: keys are read from the issuer’s address without redirects', asy
   t.equal(elsewhere.keySet.requests, 0, 'no redirect is followed');
 });
 
-t.test('CI-14: the discovery document locates the keys on its issuer’s own host', async (t) => {
+test('CI-14: the discovery document locates the keys on its issuer’s own host', async (t) => {
   const { platform, fetcher, read } = await overHttp(t);
   const { url, keysUrl, discovery } = platform;
   const says = (document: unknown) => {
@@ -155,7 +155,7 @@ t.test('CI-14: the discovery document locates the keys on its issuer’s own hos
   );
 });
 
-t.test('an answer that is too large or invalid is discarded', async (t) => {
+test('an answer that is too large or invalid is discarded', async (t) => {
   const { platform, read } = await overHttp(t);
   const large = 'x'.repeat(300 * 1024);
   platform.keySet.next.push({ kind: 'status', status: 200, body: large });
@@ -173,59 +173,56 @@ t.test('an answer that is too large or invalid is discarded', async (t) => {
   t.equal(await read(), await platform.fetchKeys(), 'the next one is read');
 });
 
-t.test(
-  'configured issuers: health, metrics and log report an outage and a new claim',
-  async (t) => {
-    const clock = new VirtualClock(START_MS);
-    const platform = await startCiIssuer({ now: () => clock.now() });
-    const lines: string[] = [];
-    const warn = (facts: object, message: string) =>
-      void lines.push(`${message} ${'claim' in facts ? facts.claim : ''}`);
-    const log: Log = { ...silentLog, warn };
-    const metrics = createMetrics({ clock, version: 'test' });
-    const health = createHealth({ clock, log: silentLog });
-    const closers = new Closers(silentLog);
-    t.teardown(async () => {
-      await closers.closeAll();
-      health.close();
-      metrics.close();
-      await platform.close();
-    });
-    const settings = { ciIssuers: [platform.issuer] };
-    const issuers = openIssuers({ settings, clock, log, metrics, health, closers });
-    const verify = async () => {
-      const token = await platform.mint({ aud: AUDIENCE, brand_new: '1' });
-      return issuers.verify(token, { issuer: 'github', audience: AUDIENCE });
-    };
-    const state = () =>
-      health.report().parts.find(({ name }) => name === 'CI issuer github')?.health.state;
-    t.equal(state(), 'ready', 'nothing is fetched before it is needed');
-    t.notMatch(await metrics.text(), /svc_ci_keys_age_seconds\{/, 'no age before the first fetch');
+test('configured issuers: health, metrics and log report an outage and a new claim', async (t) => {
+  const clock = new VirtualClock(START_MS);
+  const platform = await startCiIssuer({ now: () => clock.now() });
+  const lines: string[] = [];
+  const warn = (facts: object, message: string) =>
+    void lines.push(`${message} ${'claim' in facts ? facts.claim : ''}`);
+  const log: Log = { ...silentLog, warn };
+  const metrics = createMetrics({ clock, version: 'test' });
+  const health = createHealth({ clock, log: silentLog });
+  const closers = new Closers(silentLog);
+  t.teardown(async () => {
+    await closers.closeAll();
+    health.close();
+    metrics.close();
+    await platform.close();
+  });
+  const settings = { ciIssuers: [platform.issuer] };
+  const issuers = openIssuers({ settings, clock, log, metrics, health, closers });
+  const verify = async () => {
+    const token = await platform.mint({ aud: AUDIENCE, brand_new: '1' });
+    return issuers.verify(token, { issuer: 'github', audience: AUDIENCE });
+  };
+  const state = () =>
+    health.report().parts.find(({ name }) => name === 'CI issuer github')?.health.state;
+  t.equal(state(), 'ready', 'nothing is fetched before it is needed');
+  t.notMatch(await metrics.text(), /svc_ci_keys_age_seconds\{/, 'no age before the first fetch');
 
-    platform.keySet.behaviour = { kind: 'status', status: 503 };
-    await t.rejects(verify(), notReady);
-    t.equal(state(), 'degraded');
-    t.equal(health.report().ready, true, 'the rest of the service is ready');
-    t.match(lines.splice(0), [/cannot be read/]);
+  platform.keySet.behaviour = { kind: 'status', status: 503 };
+  await t.rejects(verify(), notReady);
+  t.equal(state(), 'degraded');
+  t.equal(health.report().ready, true, 'the rest of the service is ready');
+  t.match(lines.splice(0), [/cannot be read/]);
 
-    platform.keySet.behaviour = { kind: 'answer' };
-    await clock.advance(RETRY_PAUSE_MS);
-    await verify();
-    await verify();
-    t.equal(state(), 'ready');
-    t.equal(platform.keySet.requests, 2);
-    t.match(lines, [/unknown to this version.* brand_new$/]);
-    t.equal(lines.length, 1, 'a new claim is reported once');
-    await clock.advance(60_000);
-    const text = await metrics.text();
-    t.match(text, 'svc_ci_unknown_claims_total{issuer="github"} 2');
-    t.match(text, 'svc_ci_keys_fetches_total{issuer="github",outcome="ok"} 1');
-    t.match(text, 'svc_ci_keys_fetches_total{issuer="github",outcome="failed"} 1');
-    t.match(text, 'svc_ci_keys_age_seconds{issuer="github"} 60');
-  },
-);
+  platform.keySet.behaviour = { kind: 'answer' };
+  await clock.advance(RETRY_PAUSE_MS);
+  await verify();
+  await verify();
+  t.equal(state(), 'ready');
+  t.equal(platform.keySet.requests, 2);
+  t.match(lines, [/unknown to this version.* brand_new$/]);
+  t.equal(lines.length, 1, 'a new claim is reported once');
+  await clock.advance(60_000);
+  const text = await metrics.text();
+  t.match(text, 'svc_ci_unknown_claims_total{issuer="github"} 2');
+  t.match(text, 'svc_ci_keys_fetches_total{issuer="github",outcome="ok"} 1');
+  t.match(text, 'svc_ci_keys_fetches_total{issuer="github",outcome="failed"} 1');
+  t.match(text, 'svc_ci_keys_age_seconds{issuer="github"} 60');
+});
 
-t.test('over HTTP: an answer of the issuer can end trust, a failure cannot', async (t) => {
+test('over HTTP: an answer of the issuer can end trust, a failure cannot', async (t) => {
   const clock = new VirtualClock(START_MS);
   const platform = await startCiIssuer({ now: () => clock.now() });
   const metrics = createMetrics({ clock, version: 'test' });
@@ -285,7 +282,7 @@ t.test('over HTTP: an answer of the issuer can end trust, a failure cannot', asy
   t.same(await after({ kind: 'answer' }), ['UNKNOWN_KEY', 'ready'], 'one key was removed');
 });
 
-t.test('an unreachable issuer affects only its own tokens', async (t) => {
+test('an unreachable issuer affects only its own tokens', async (t) => {
   const clock = new VirtualClock(START_MS);
   const [away, here] = await Promise.all([
     startCiIssuer({ now: () => clock.now() }),
@@ -313,7 +310,7 @@ t.test('an unreachable issuer affects only its own tokens', async (t) => {
   await refused;
 });
 
-t.test('keys are replaced: old tokens are valid only while the old key is listed', async (t) => {
+test('keys are replaced: old tokens are valid only while the old key is listed', async (t) => {
   const clock = new VirtualClock(START_MS);
   const platform = await startCiIssuer({ now: () => clock.now() });
   t.teardown(() => platform.close());
@@ -380,7 +377,7 @@ function getIdToken(environment: Readonly<Record<string, string>>, audience: str
   });
 }
 
-t.test('the official client of a job gets a token here, and it is valid', async (t) => {
+test('the official client of a job gets a token here, and it is valid', async (t) => {
   const { platform, verify } = await running(t);
   platform.job.claims = { environment: 'production' };
   // It retries after a gateway's answers, which the real endpoint sometimes gives.
@@ -394,7 +391,7 @@ t.test('the official client of a job gets a token here, and it is valid', async 
   t.equal(claims.bound.environment, 'production');
 });
 
-t.test('the endpoint rejects a stranger, as the real one does', async (t) => {
+test('the endpoint rejects a stranger, as the real one does', async (t) => {
   const { platform } = await running(t);
   const { ACTIONS_ID_TOKEN_REQUEST_URL: url = '', ...rest } = platform.jobEnvironment;
   const stranger = { ...rest, ACTIONS_ID_TOKEN_REQUEST_TOKEN: 'guessed' };

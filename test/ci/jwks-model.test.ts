@@ -6,7 +6,7 @@
  */
 import fc from 'fast-check';
 import { generateKeyPair } from 'jose';
-import t from 'tap';
+import { test } from 'tap';
 import { FETCH_MS, FRESH_MS, IssuerKeys, RETRY_PAUSE_MS, STALE_MS } from '../../src/ci/jwks.ts';
 import { silentLog } from '../../src/platform/log.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
@@ -208,7 +208,7 @@ function equal(got: unknown, wanted: unknown, what: string): void {
   if (got !== wanted) throw new Error(`${what}: got ${got}, wanted ${wanted}`);
 }
 
-t.test('whatever an issuer answers, trust follows its last key set and no other', async (t) => {
+test('whatever an issuer answers, trust follows its last key set and no other', async (t) => {
   await fc.assert(fc.asyncProperty(fc.array(steps, { minLength: 10, maxLength: 40 }), live), {
     seed: 20261101,
     numRuns: tries(25),

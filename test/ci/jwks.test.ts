@@ -4,7 +4,7 @@
  * reading over HTTP on a real server.
  */
 import { generateKeyPair } from 'jose';
-import t from 'tap';
+import { test } from 'tap';
 import {
   BACKGROUND_RETRY_MS,
   FETCH_MS,
@@ -73,7 +73,7 @@ function world() {
   return { clock, keys, issuer, has, lines, aborted };
 }
 
-t.test('keys are read for the first token, and once for concurrent tokens', async (t) => {
+test('keys are read for the first token, and once for concurrent tokens', async (t) => {
   const { keys, issuer, has } = world();
   t.equal(issuer.fetches, 0);
   t.equal(keys.ageMs(), undefined);
@@ -84,7 +84,7 @@ t.test('keys are read for the first token, and once for concurrent tokens', asyn
   t.same(keys.health(), { state: 'ready' });
 });
 
-t.test('CI-14: keys are fresh for 10 minutes and renewed in the background after 5', async (t) => {
+test('CI-14: keys are fresh for 10 minutes and renewed in the background after 5', async (t) => {
   const { clock, issuer, has } = world();
   await has('a');
   await clock.advance(RENEW_MS - 1);
@@ -98,25 +98,22 @@ t.test('CI-14: keys are fresh for 10 minutes and renewed in the background after
   t.equal(issuer.fetches, 2, 'one at a time');
 });
 
-t.test(
-  'a key removed by its issuer is rejected after the next read, whether or not it was looked up',
-  async (t) => {
-    const { clock, issuer, has, lines } = world();
-    await has('a');
-    issuer.answer = setOf('b');
-    await clock.advance(RENEW_MS);
-    t.equal(await has('b'), true, 'waits for the read in progress');
-    t.equal(await has('a'), false);
-    t.equal(issuer.fetches, 2);
-    t.same(lines, ['The issuer withdrew keys. Tokens signed with them are rejected']);
-    issuer.answer = new Error('answered 503');
-    await clock.advance(FRESH_MS);
-    await t.rejects(has('a'), notReady, 'a later outage does not restore it');
-    t.equal(await has('b'), true);
-  },
-);
+test('a key removed by its issuer is rejected after the next read, whether or not it was looked up', async (t) => {
+  const { clock, issuer, has, lines } = world();
+  await has('a');
+  issuer.answer = setOf('b');
+  await clock.advance(RENEW_MS);
+  t.equal(await has('b'), true, 'waits for the read in progress');
+  t.equal(await has('a'), false);
+  t.equal(issuer.fetches, 2);
+  t.same(lines, ['The issuer withdrew keys. Tokens signed with them are rejected']);
+  issuer.answer = new Error('answered 503');
+  await clock.advance(FRESH_MS);
+  await t.rejects(has('a'), notReady, 'a later outage does not restore it');
+  t.equal(await has('b'), true);
+});
 
-t.test('an empty key set ends trust in every key, and health reports it', async (t) => {
+test('an empty key set ends trust in every key, and health reports it', async (t) => {
   const { clock, keys, issuer, has, lines } = world();
   await has('a');
   issuer.answer = '{"keys":[]}';
@@ -140,7 +137,7 @@ t.test('an empty key set ends trust in every key, and health reports it', async 
   t.same(keys.health(), { state: 'ready' });
 });
 
-t.test('once closed nothing is read any more', async (t) => {
+test('once closed nothing is read any more', async (t) => {
   const { clock, keys, issuer, has } = world();
   await has('a');
   keys.close();
@@ -148,7 +145,7 @@ t.test('once closed nothing is read any more', async (t) => {
   t.equal(issuer.fetches, 1);
 });
 
-t.test('a machine that was suspended reads the keys again before it trusts one', async (t) => {
+test('a machine that was suspended reads the keys again before it trusts one', async (t) => {
   const { clock, issuer, has } = world();
   await has('a');
   issuer.answer = setOf('b');
@@ -157,30 +154,27 @@ t.test('a machine that was suspended reads the keys again before it trusts one',
   t.equal(await has('a'), false);
 });
 
-t.test(
-  'CI-14: the last keys of an unreachable issuer are valid for 24 hours, with an alarm',
-  async (t) => {
-    const { clock, keys, issuer, has, lines } = world();
-    await has('a');
-    issuer.answer = new Error('connect ECONNREFUSED');
-    await clock.advance(FRESH_MS + 1);
-    t.equal(await has('a'), true);
-    t.match(keys.health(), { state: 'degraded', reason: /github.*ECONNREFUSED.*10 minutes ago/ });
-    t.same(lines, ['The keys of the issuer cannot be read'], 'reported once');
-    await clock.advance(STALE_MS - FRESH_MS - 1);
-    t.equal(await has('a'), true, 'up to the last moment');
-    await clock.advance(1);
-    await t.rejects(has('a'), notReady);
-    t.match(keys.health(), { state: 'degraded', reason: /rejected meanwhile/ });
-    issuer.answer = setOf('a');
-    await clock.advance(RETRY_PAUSE_MS);
-    t.equal(await has('a'), true, 'it recovers by itself');
-    t.same(keys.health(), { state: 'ready' });
-    t.equal(lines.at(-1), 'The keys of the issuer can be read again');
-  },
-);
+test('CI-14: the last keys of an unreachable issuer are valid for 24 hours, with an alarm', async (t) => {
+  const { clock, keys, issuer, has, lines } = world();
+  await has('a');
+  issuer.answer = new Error('connect ECONNREFUSED');
+  await clock.advance(FRESH_MS + 1);
+  t.equal(await has('a'), true);
+  t.match(keys.health(), { state: 'degraded', reason: /github.*ECONNREFUSED.*10 minutes ago/ });
+  t.same(lines, ['The keys of the issuer cannot be read'], 'reported once');
+  await clock.advance(STALE_MS - FRESH_MS - 1);
+  t.equal(await has('a'), true, 'up to the last moment');
+  await clock.advance(1);
+  await t.rejects(has('a'), notReady);
+  t.match(keys.health(), { state: 'degraded', reason: /rejected meanwhile/ });
+  issuer.answer = setOf('a');
+  await clock.advance(RETRY_PAUSE_MS);
+  t.equal(await has('a'), true, 'it recovers by itself');
+  t.same(keys.health(), { state: 'ready' });
+  t.equal(lines.at(-1), 'The keys of the issuer can be read again');
+});
 
-t.test('once an outage is known, tokens of known keys do not wait for an attempt', async (t) => {
+test('once an outage is known, tokens of known keys do not wait for an attempt', async (t) => {
   const { clock, issuer, has } = world();
   await has('a');
   issuer.answer = 'never';
@@ -200,7 +194,7 @@ t.test('once an outage is known, tokens of known keys do not wait for an attempt
   t.equal(await has('a'), false, 'an unlisted key is gone');
 });
 
-t.test('before an issuer’s first answer its tokens get not ready, with a retry time', async (t) => {
+test('before an issuer’s first answer its tokens get not ready, with a retry time', async (t) => {
   const { clock, keys, issuer, has } = world();
   issuer.answer = new Error('answered 500');
   const refusal = await has('a').catch((error) => error);
@@ -213,41 +207,35 @@ t.test('before an issuer’s first answer its tokens get not ready, with a retry
   t.equal(await has('a'), true);
 });
 
-t.test(
-  'with a hanging issuer all tokens wait for one attempt, for at most 5 seconds',
-  async (t) => {
-    const { clock, issuer, has, aborted } = world();
-    issuer.answer = 'never';
-    const waiting = Array.from({ length: 300 }, () => t.rejects(has('a'), notReady));
-    await turn();
-    t.equal(issuer.fetches, 1);
-    await clock.advance(FETCH_MS);
-    await Promise.all(waiting);
-    t.same(aborted, [true], 'the request is aborted');
-    await t.rejects(has('a'), notReady, 'later tokens are answered at once');
-    t.equal(issuer.fetches, 1);
-  },
-);
+test('with a hanging issuer all tokens wait for one attempt, for at most 5 seconds', async (t) => {
+  const { clock, issuer, has, aborted } = world();
+  issuer.answer = 'never';
+  const waiting = Array.from({ length: 300 }, () => t.rejects(has('a'), notReady));
+  await turn();
+  t.equal(issuer.fetches, 1);
+  await clock.advance(FETCH_MS);
+  await Promise.all(waiting);
+  t.same(aborted, [true], 'the request is aborted');
+  await t.rejects(has('a'), notReady, 'later tokens are answered at once');
+  t.equal(issuer.fetches, 1);
+});
 
-t.test(
-  'the number of waiting tokens is bounded; others are rejected at once with a retry time',
-  async (t) => {
-    const { clock, issuer, keys } = world();
-    issuer.answer = 'never';
-    const outcomes = { early: 0, late: 0 };
-    let isOver = false;
-    const tries = Array.from({ length: 1_500 }, () =>
-      keys.find('a').catch(() => void outcomes[isOver ? 'late' : 'early']++),
-    );
-    await turn();
-    isOver = true;
-    await clock.advance(FETCH_MS);
-    await Promise.all(tries);
-    t.same(outcomes, { early: 500, late: 1_000 });
-  },
-);
+test('the number of waiting tokens is bounded; others are rejected at once with a retry time', async (t) => {
+  const { clock, issuer, keys } = world();
+  issuer.answer = 'never';
+  const outcomes = { early: 0, late: 0 };
+  let isOver = false;
+  const tries = Array.from({ length: 1_500 }, () =>
+    keys.find('a').catch(() => void outcomes[isOver ? 'late' : 'early']++),
+  );
+  await turn();
+  isOver = true;
+  await clock.advance(FETCH_MS);
+  await Promise.all(tries);
+  t.same(outcomes, { early: 500, late: 1_000 });
+});
 
-t.test('CI-14: unknown key ids cause at most two requests per minute to the issuer', async (t) => {
+test('CI-14: unknown key ids cause at most two requests per minute to the issuer', async (t) => {
   const { clock, issuer, has } = world();
   await has('a');
   await clock.advance(UNKNOWN_KEY_PAUSE_MS);
@@ -260,7 +248,7 @@ t.test('CI-14: unknown key ids cause at most two requests per minute to the issu
   t.equal(issuer.most, 1, 'never two at a time');
 });
 
-t.test('failed attempts count against a storm of unknown key ids too', async (t) => {
+test('failed attempts count against a storm of unknown key ids too', async (t) => {
   const { clock, issuer, has } = world();
   await has('a');
   issuer.answer = new Error('answered 503');
@@ -273,7 +261,7 @@ t.test('failed attempts count against a storm of unknown key ids too', async (t)
   t.equal(issuer.fetches, 1 + 4);
 });
 
-t.test('a new key of the issuer is found by its first token', async (t) => {
+test('a new key of the issuer is found by its first token', async (t) => {
   const { clock, issuer, has } = world();
   await has('a');
   issuer.answer = setOf('a', 'b');
@@ -283,7 +271,7 @@ t.test('a new key of the issuer is found by its first token', async (t) => {
   t.equal(issuer.fetches, 2);
 });
 
-t.test('during an outage an unknown key is not reported as wrong', async (t) => {
+test('during an outage an unknown key is not reported as wrong', async (t) => {
   const { clock, issuer, has } = world();
   await has('a');
   issuer.answer = new Error('away');
@@ -294,7 +282,7 @@ t.test('during an outage an unknown key is not reported as wrong', async (t) => 
   t.equal(await has('b'), true);
 });
 
-t.test('an answer that is not a key set leaves the current keys in place', async (t) => {
+test('an answer that is not a key set leaves the current keys in place', async (t) => {
   const { clock, keys, issuer, has } = world();
   await has('a');
   const answers: Readonly<Record<string, string>> = {
@@ -317,7 +305,7 @@ t.test('an answer that is not a key set leaves the current keys in place', async
   }
 });
 
-t.test('a key that is too weak, or not for RS256 signatures, is ignored', async (t) => {
+test('a key that is too weak, or not for RS256 signatures, is ignored', async (t) => {
   const [rsaKey] = rsa;
   const unusable: readonly unknown[] = [
     { ...rsaKey, kid: 'a', use: 'enc' },
@@ -345,7 +333,7 @@ t.test('a key that is too weak, or not for RS256 signatures, is ignored', async 
   }
 });
 
-t.test('different keys under one id are ambiguous, so none of them is trusted', async (t) => {
+test('different keys under one id are ambiguous, so none of them is trusted', async (t) => {
   const { issuer, has, keys } = world();
   issuer.answer = setOf('b', 'b', 'a');
   t.equal(await has('b'), false);
@@ -357,7 +345,7 @@ t.test('different keys under one id are ambiguous, so none of them is trusted', 
   t.equal(await twice.has('b'), true, 'the same key twice is one key');
 });
 
-t.test('one broken key does not affect the others', async (t) => {
+test('one broken key does not affect the others', async (t) => {
   const { issuer, has } = world();
   const [rsaKey] = rsa;
   const broken = { ...rsaKey, kid: 'x', n: `${'A'.repeat(342)}AQAB` };

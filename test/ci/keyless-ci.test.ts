@@ -3,7 +3,7 @@
  * and exchanges over a real host, with tokens whose claims the test chooses.
  */
 
-import t from 'tap';
+import { test } from 'tap';
 import { ACCESS_TOKEN_MS } from '../../actors/ci/exchange.ts';
 import { OPEN_VERIFICATIONS_MAX } from '../../actors/ci/verifications.ts';
 import type { Instance } from '../../actors/platform/host/host-port.ts';
@@ -58,7 +58,7 @@ const verification = (world: CiWorld, id: string) =>
 const connection = (world: CiWorld, id: string) =>
   row(world, 'ciConnection', id).context as unknown as CiConnectionContext;
 
-t.test('STATE-06, LIMIT-10: a workflow verification expires after 30 minutes', async (t) => {
+test('STATE-06, LIMIT-10: a workflow verification expires after 30 minutes', async (t) => {
   const world = await startCiWorld(t);
   const early = await observe(world);
   await world.clock.advance(30 * MINUTE_MS - 1);
@@ -79,7 +79,7 @@ t.test('STATE-06, LIMIT-10: a workflow verification expires after 30 minutes', a
   t.equal(world.host.view(PROJECT).countInstances('ciConnection', { final: false }), 1);
 });
 
-t.test('STATE-07: a verification grants no project access', async (t) => {
+test('STATE-07: a verification grants no project access', async (t) => {
   const world = await startCiWorld(t);
   const { started } = await observe(world);
   const view = world.host.view(PROJECT);
@@ -88,30 +88,27 @@ t.test('STATE-07: a verification grants no project access', async (t) => {
   t.equal(await world.tryExchange(started.setupId), 'IDENTITY_MISMATCH', 'it is not a trust name');
 });
 
-t.test(
-  'IDN-03, STATE-07: operator approval creates a connection with the approved permissions',
-  async (t) => {
-    const world = await startCiWorld(t);
-    const { started, approve, digest } = await observe(world, { warnings: ['Public repository'] });
-    t.match(verification(world, started.setupId), {
-      observation: { bound: BOUND, recorded: RECORDED, digest, warnings: ['Public repository'] },
-    });
-    const { connection: id } = (await approve()).answer;
-    t.match(connection(world, id), {
-      serviceAccount: ACCOUNT,
-      capabilities: READ,
-      bound: BOUND,
-      digest,
-      verification: started.setupId,
-      createdBy: owner.name,
-      displayName: 'Deploy',
-    });
-    t.equal(verification(world, started.setupId).connection, id);
-    t.equal(await world.tryExchange(id), 'EXCHANGED');
-  },
-);
+test('IDN-03, STATE-07: operator approval creates a connection with the approved permissions', async (t) => {
+  const world = await startCiWorld(t);
+  const { started, approve, digest } = await observe(world, { warnings: ['Public repository'] });
+  t.match(verification(world, started.setupId), {
+    observation: { bound: BOUND, recorded: RECORDED, digest, warnings: ['Public repository'] },
+  });
+  const { connection: id } = (await approve()).answer;
+  t.match(connection(world, id), {
+    serviceAccount: ACCOUNT,
+    capabilities: READ,
+    bound: BOUND,
+    digest,
+    verification: started.setupId,
+    createdBy: owner.name,
+    displayName: 'Deploy',
+  });
+  t.equal(verification(world, started.setupId).connection, id);
+  t.equal(await world.tryExchange(id), 'EXCHANGED');
+});
 
-t.test('CI-11: only the reviewed claims can be approved', async (t) => {
+test('CI-11: only the reviewed claims can be approved', async (t) => {
   const world = await startCiWorld(t);
   const { digest } = await observe(world);
   await t.test('nothing observed, no digest, another digest', async (t) => {
@@ -126,7 +123,7 @@ t.test('CI-11: only the reviewed claims can be approved', async (t) => {
   });
 });
 
-t.test('Approval: only permissions that the verification and the account have', async (t) => {
+test('Approval: only permissions that the verification and the account have', async (t) => {
   const world = await startCiWorld(t);
   const refused = async (capabilities: string[], more: object = {}) => {
     const refusal = await refusalOf(start(world, { capabilities, ...more }));
@@ -164,7 +161,7 @@ t.test('Approval: only permissions that the verification and the account have', 
   t.equal(await refused(READ), 'INVALID_STATE');
 });
 
-t.test('Two concurrent approvals: exactly one wins', async (t) => {
+test('Two concurrent approvals: exactly one wins', async (t) => {
   const world = await startCiWorld(t);
   const { approve } = await observe(world);
   const outcomes = await Promise.all(Array.from({ length: 8 }, () => causeOf(approve())));
@@ -173,7 +170,7 @@ t.test('Two concurrent approvals: exactly one wins', async (t) => {
   t.match(await refusalOf(approve()), { message: /was already approved, as connection/ });
 });
 
-t.test('CI-10: the pairing code is returned once and stored as a hash', async (t) => {
+test('CI-10: the pairing code is returned once and stored as a hash', async (t) => {
   const world = await startCiWorld(t);
   const same = { request: world.request() };
   const first = await start(world, same);
@@ -183,7 +180,7 @@ t.test('CI-10: the pairing code is returned once and stored as a hash', async (t
   t.notMatch(JSON.stringify(row(world, 'ciVerification', first.setupId)), first.pairingCode);
 });
 
-t.test('A rejected verification is final', async (t) => {
+test('A rejected verification is final', async (t) => {
   const world = await startCiWorld(t);
   const open = await start(world);
   world.meanwhile = () =>
@@ -199,33 +196,30 @@ t.test('A rejected verification is final', async (t) => {
   });
 });
 
-t.test(
-  'AUTH-08, LIMIT-09: an access token is valid for 15 minutes and only in the approved project',
-  async (t) => {
-    const world = await startCiWorld(t);
-    const id = await world.connect();
-    const assertion = world.assertion();
-    const given = await world.ci.exchange({ project: PROJECT, connection: id, assertion });
-    const claims = JSON.parse(given.accessToken.replace('token ', ''));
-    t.equal(ACCESS_TOKEN_MS, 15 * MINUTE_MS);
-    t.match(claims, { project: PROJECT, connection: id, tokenEpoch: 1 });
-    t.equal(claims.expiresMs, START_MS + 15 * MINUTE_MS);
-    t.same(world.outcomes, ['EXCHANGED']);
-    const { items } = world.host.view(PROJECT).transitions({
-      machine: 'ciConnection',
-      instance: id,
-      limit: 1,
-      descending: true,
-    });
-    t.match(items[0], {
-      by: { kind: 'ci', name: `projects/${PROJECT}/ciConnections/${id}` },
-      event: { type: 'exchanged', token: claims.token, recorded: RECORDED },
-    });
-    t.notMatch(JSON.stringify(items), /accessToken|"token \{/, 'the token itself is in no commit');
-  },
-);
+test('AUTH-08, LIMIT-09: an access token is valid for 15 minutes and only in the approved project', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const assertion = world.assertion();
+  const given = await world.ci.exchange({ project: PROJECT, connection: id, assertion });
+  const claims = JSON.parse(given.accessToken.replace('token ', ''));
+  t.equal(ACCESS_TOKEN_MS, 15 * MINUTE_MS);
+  t.match(claims, { project: PROJECT, connection: id, tokenEpoch: 1 });
+  t.equal(claims.expiresMs, START_MS + 15 * MINUTE_MS);
+  t.same(world.outcomes, ['EXCHANGED']);
+  const { items } = world.host.view(PROJECT).transitions({
+    machine: 'ciConnection',
+    instance: id,
+    limit: 1,
+    descending: true,
+  });
+  t.match(items[0], {
+    by: { kind: 'ci', name: `projects/${PROJECT}/ciConnections/${id}` },
+    event: { type: 'exchanged', token: claims.token, recorded: RECORDED },
+  });
+  t.notMatch(JSON.stringify(items), /accessToken|"token \{/, 'the token itself is in no commit');
+});
 
-t.test('owners are notified of a connection with more access than before', async (t) => {
+test('owners are notified of a connection with more access than before', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect({}, READ);
   const noted = () =>
@@ -249,80 +243,71 @@ t.test('owners are notified of a connection with more access than before', async
   t.equal(noted().length, 3);
 });
 
-t.test(
-  'STATE-08: a permission edit keeps the connection and invalidates its outstanding tokens',
-  async (t) => {
-    const world = await startCiWorld(t);
-    const id = await world.connect({}, BOTH);
-    const edit = async (more: { displayName?: string; capabilities?: readonly string[] }) => {
-      const { displayName, capabilities } = more;
-      await world.ci.edit({ ...change(world), connection: id, displayName, capabilities });
-      return connection(world, id).tokenEpoch;
-    };
-    t.equal(await edit({ displayName: 'Other' }), 1, 'a name is not a permission');
-    t.equal(
-      await edit({ capabilities: [...BOTH].reverse() }),
-      1,
-      'the same permissions in another order',
-    );
-    t.equal(await edit({ capabilities: READ }), 2);
-    t.equal(await edit({ capabilities: BOTH }), 3);
-    t.match(connection(world, id), { displayName: 'Other', capabilities: BOTH, bound: BOUND });
-    t.equal(await world.tryExchange(id), 'EXCHANGED', 'the same trust name still works');
-    t.match(await refusalOf(edit({ capabilities: [] })), { reason: 'INVALID_FIELD' });
-    const narrowed = { type: 'edited', displayName: 'x', capabilities: READ };
-    await send(world, 'serviceAccount', ACCOUNT, narrowed);
-    t.equal(await edit({ capabilities: READ }), 4);
-    t.match(await refusalOf(edit({ capabilities: BOTH })), { message: /may do: monitoring.read$/ });
-  },
-);
+test('STATE-08: a permission edit keeps the connection and invalidates its outstanding tokens', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect({}, BOTH);
+  const edit = async (more: { displayName?: string; capabilities?: readonly string[] }) => {
+    const { displayName, capabilities } = more;
+    await world.ci.edit({ ...change(world), connection: id, displayName, capabilities });
+    return connection(world, id).tokenEpoch;
+  };
+  t.equal(await edit({ displayName: 'Other' }), 1, 'a name is not a permission');
+  t.equal(
+    await edit({ capabilities: [...BOTH].reverse() }),
+    1,
+    'the same permissions in another order',
+  );
+  t.equal(await edit({ capabilities: READ }), 2);
+  t.equal(await edit({ capabilities: BOTH }), 3);
+  t.match(connection(world, id), { displayName: 'Other', capabilities: BOTH, bound: BOUND });
+  t.equal(await world.tryExchange(id), 'EXCHANGED', 'the same trust name still works');
+  t.match(await refusalOf(edit({ capabilities: [] })), { reason: 'INVALID_FIELD' });
+  const narrowed = { type: 'edited', displayName: 'x', capabilities: READ };
+  await send(world, 'serviceAccount', ACCOUNT, narrowed);
+  t.equal(await edit({ capabilities: READ }), 4);
+  t.match(await refusalOf(edit({ capabilities: BOTH })), { message: /may do: monitoring.read$/ });
+});
 
-t.test(
-  'STATE-10: disabling or deleting a connection stops access, removing the pairing secret does not',
-  async (t) => {
-    const world = await startCiWorld(t);
-    const id = await world.connect();
-    const named = () => ({ ...change(world), connection: id });
-    await world.ci.disable({ ...named(), reason: 'emergency' });
-    t.equal(await world.tryExchange(id), 'CONNECTION_DISABLED');
-    t.match(connection(world, id), { tokenEpoch: 2, disabledReason: 'emergency' });
-    await world.ci.disable({ ...named(), reason: 'again' });
-    t.match(connection(world, id), { tokenEpoch: 2, disabledReason: 'emergency' }, 'done before');
-    await world.ci.enable(named());
-    t.equal(connection(world, id).tokenEpoch, 2, 'old tokens stay ended');
-    t.equal(await world.tryExchange(id), 'EXCHANGED');
-    await world.ci.delete(named());
-    t.equal(
-      await world.tryExchange(id),
-      'CONNECTION_DELETED',
-      'reported to the workflow that it belonged to',
-    );
-    const assertion = world.assertion({ bound: { ref: 'refs/heads/x' } });
-    const other = world.ci.exchange({ project: PROJECT, connection: id, assertion });
-    const asUnknown = { metadata: { cause: 'IDENTITY_MISMATCH', claims: '[]' } };
-    t.match(await refusalOf(other), asUnknown, 'to any other it is unknown');
-    t.match(await refusalOf(world.ci.enable(named())), { reason: 'NOT_FOUND' });
-  },
-);
+test('STATE-10: disabling or deleting a connection stops access, removing the pairing secret does not', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const named = () => ({ ...change(world), connection: id });
+  await world.ci.disable({ ...named(), reason: 'emergency' });
+  t.equal(await world.tryExchange(id), 'CONNECTION_DISABLED');
+  t.match(connection(world, id), { tokenEpoch: 2, disabledReason: 'emergency' });
+  await world.ci.disable({ ...named(), reason: 'again' });
+  t.match(connection(world, id), { tokenEpoch: 2, disabledReason: 'emergency' }, 'done before');
+  await world.ci.enable(named());
+  t.equal(connection(world, id).tokenEpoch, 2, 'old tokens stay ended');
+  t.equal(await world.tryExchange(id), 'EXCHANGED');
+  await world.ci.delete(named());
+  t.equal(
+    await world.tryExchange(id),
+    'CONNECTION_DELETED',
+    'reported to the workflow that it belonged to',
+  );
+  const assertion = world.assertion({ bound: { ref: 'refs/heads/x' } });
+  const other = world.ci.exchange({ project: PROJECT, connection: id, assertion });
+  const asUnknown = { metadata: { cause: 'IDENTITY_MISMATCH', claims: '[]' } };
+  t.match(await refusalOf(other), asUnknown, 'to any other it is unknown');
+  t.match(await refusalOf(world.ci.enable(named())), { reason: 'NOT_FOUND' });
+});
 
-t.test(
-  'ERR-05: an exchange is denied if the service account differs from the connection',
-  async (t) => {
-    const world = await startCiWorld(t);
-    const id = await world.connect();
-    await send(world, 'serviceAccount', ACCOUNT, { type: 'disabled', reason: 'x' });
-    t.equal(await world.tryExchange(id), 'ACCOUNT_DISABLED');
-    await send(world, 'serviceAccount', ACCOUNT, { type: 'enabled' });
-    t.equal(await world.tryExchange(id), 'EXCHANGED');
-    const edited = { type: 'edited', displayName: 'x', capabilities: ['monitoring.write'] };
-    await send(world, 'serviceAccount', ACCOUNT, edited);
-    t.equal(await world.tryExchange(id), 'NO_PERMISSION_LEFT');
-    await send(world, 'serviceAccount', ACCOUNT, { type: 'deleted' });
-    t.equal(await world.tryExchange(id), 'ACCOUNT_DISABLED');
-  },
-);
+test('ERR-05: an exchange is denied if the service account differs from the connection', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  await send(world, 'serviceAccount', ACCOUNT, { type: 'disabled', reason: 'x' });
+  t.equal(await world.tryExchange(id), 'ACCOUNT_DISABLED');
+  await send(world, 'serviceAccount', ACCOUNT, { type: 'enabled' });
+  t.equal(await world.tryExchange(id), 'EXCHANGED');
+  const edited = { type: 'edited', displayName: 'x', capabilities: ['monitoring.write'] };
+  await send(world, 'serviceAccount', ACCOUNT, edited);
+  t.equal(await world.tryExchange(id), 'NO_PERMISSION_LEFT');
+  await send(world, 'serviceAccount', ACCOUNT, { type: 'deleted' });
+  t.equal(await world.tryExchange(id), 'ACCOUNT_DISABLED');
+});
 
-t.test('ERR-05: pull-request contexts are rejected, whatever is approved', async (t) => {
+test('ERR-05: pull-request contexts are rejected, whatever is approved', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const forms = [
@@ -349,7 +334,7 @@ t.test('ERR-05: pull-request contexts are rejected, whatever is approved', async
   }
 });
 
-t.test('A rejected proof is recorded for the reviewer, at most once a minute', async (t) => {
+test('A rejected proof is recorded for the reviewer, at most once a minute', async (t) => {
   const world = await startCiWorld(t);
   const open = await start(world);
   const prove = (token?: TestToken, more: object = {}) =>
@@ -379,7 +364,7 @@ t.test('A rejected proof is recorded for the reviewer, at most once a minute', a
   t.match(notes()[0], { code: 'PULL_REQUEST', claims: ['event_name'] });
 });
 
-t.test('Verifications and connections of a project are bounded', async (t) => {
+test('Verifications and connections of a project are bounded', async (t) => {
   const world = await startCiWorld(t);
   for (let i = 0; i < OPEN_VERIFICATIONS_MAX; i++) await start(world);
   t.match(await refusalOf(start(world)), {
@@ -389,7 +374,7 @@ t.test('Verifications and connections of a project are bounded', async (t) => {
   });
 });
 
-t.test('Two concurrent approvals on two nodes: exactly one wins', async (t) => {
+test('Two concurrent approvals on two nodes: exactly one wins', async (t) => {
   const world = await startCiWorld(t);
   const other = await startCiWorld(t, world);
   for (let round = 0; round < 10; round++) {

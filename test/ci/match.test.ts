@@ -3,7 +3,7 @@
  * one exactly when every bound claim has the approved value.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { compareClaims } from '../../actors/ci/assertion.ts';
 import { digestOf } from '../../actors/ci/verifications.ts';
 import type { ObservedClaims } from '../../machines/ci/ci-verification.ts';
@@ -18,7 +18,7 @@ import { occurrences, tries } from '../support/tries.ts';
 
 const owned = (ownerClaims: readonly string[]) => ({ ownerClaims, nameClaims: NAME_CLAIMS });
 
-t.test('A change of a name in the platform’s map is a renaming, whatever the new name is', (t) => {
+test('A change of a name in the platform’s map is a renaming, whatever the new name is', async (t) => {
   const approved = { 'project-id': '1', 'vcs-origin': 'github.com/acme/app', step: 'a' };
   const renamed = (change: ObservedClaims) => {
     const maps = { ownerClaims: ['project-id'], nameClaims: ['vcs-origin'] };
@@ -32,10 +32,9 @@ t.test('A change of a name in the platform’s map is a renaming, whatever the n
     false,
     'under other ids it is another workflow',
   );
-  t.end();
 });
 
-t.test('CI-12: expected values are shown only if every owner id matches', (t) => {
+test('CI-12: expected values are shown only if every owner id matches', async (t) => {
   const displayed = { ...BOUND, ref: 'refs/heads/x' };
   const isDisplayed = (ownerClaims: readonly string[], change: ObservedClaims = {}) => {
     const compared = compareClaims(BOUND, { ...displayed, ...change }, owned(ownerClaims));
@@ -65,7 +64,6 @@ t.test('CI-12: expected values are shown only if every owner id matches', (t) =>
     true,
     'inherited properties of objects are not claims',
   );
-  t.end();
 });
 
 /** Few values, so that sets are often nearly equal; names of inherited properties are included. */
@@ -88,58 +86,51 @@ const ownClaims = (entries: readonly (readonly [string, unknown])[]): ObservedCl
 };
 const claimSet = fc.array(fc.tuple(claimName, claimValue), { maxLength: 7 });
 
-t.test(
-  'For random claim sets: the same exactly when every bound claim has the approved value',
-  (t) => {
-    const near = fc.tuple(claimSet, claimSet, fc.array(claimName));
-    let same = 0;
-    fc.assert(
-      fc.property(near, ([entries, changes, kept]) => {
-        // An approval contains only texts and absences.
-        const texts = entries.map(([name, value]) => [
-          name,
-          typeof value === 'string' ? value : null,
-        ]);
-        const approved = ownClaims([...(texts as [string, unknown][]), ['repository_id', '1']]);
-        const changed = changes.filter(([name]) => !kept.includes(name));
-        const displayed = ownClaims([...Object.entries(approved), ...changed]);
-        const isSame = Object.keys(approved).every((name) => {
-          const [wanted, got] = [approved[name], displayed[name]];
-          return wanted === null ? got === null || got === undefined : wanted === got;
-        });
-        if (isSame) same++;
-        return compareClaims(approved, displayed, owned(['repository_id'])).isSame === isSame;
-      }),
-      { numRuns: tries(5_000) },
-    );
-    t.ok(same > occurrences(500), `${same} were the same`);
-    t.end();
-  },
-);
+test('For random claim sets: the same exactly when every bound claim has the approved value', async (t) => {
+  const near = fc.tuple(claimSet, claimSet, fc.array(claimName));
+  let same = 0;
+  fc.assert(
+    fc.property(near, ([entries, changes, kept]) => {
+      // An approval contains only texts and absences.
+      const texts = entries.map(([name, value]) => [
+        name,
+        typeof value === 'string' ? value : null,
+      ]);
+      const approved = ownClaims([...(texts as [string, unknown][]), ['repository_id', '1']]);
+      const changed = changes.filter(([name]) => !kept.includes(name));
+      const displayed = ownClaims([...Object.entries(approved), ...changed]);
+      const isSame = Object.keys(approved).every((name) => {
+        const [wanted, got] = [approved[name], displayed[name]];
+        return wanted === null ? got === null || got === undefined : wanted === got;
+      });
+      if (isSame) same++;
+      return compareClaims(approved, displayed, owned(['repository_id'])).isSame === isSame;
+    }),
+    { numRuns: tries(5_000) },
+  );
+  t.ok(same > occurrences(500), `${same} were the same`);
+});
 
-t.test(
-  'For random claim sets: an exchange succeeds exactly when all bound claims are those approved',
-  async (t) => {
-    const world = await startCiWorld(t);
-    const id = await world.connect();
-    const names = Object.keys(BOUND) as (keyof typeof BOUND)[];
-    const change = fc.tuple(
-      fc.constantFrom(...names),
-      fc.constantFrom('push', 'branch', 'x', null, 7),
-    );
-    await fc.assert(
-      fc.asyncProperty(fc.array(change, { maxLength: 3 }), async (changes) => {
-        const bound = Object.fromEntries(changes);
-        const isSame = names.every((name) => !(name in bound) || bound[name] === BOUND[name]);
-        return ((await world.tryExchange(id, { bound })) === 'EXCHANGED') === isSame;
-      }),
-      { numRuns: tries(300) },
-    );
-    t.ok(world.outcomes.includes('EXCHANGED'), 'both were seen');
-  },
-);
+test('For random claim sets: an exchange succeeds exactly when all bound claims are those approved', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const names = Object.keys(BOUND) as (keyof typeof BOUND)[];
+  const change = fc.tuple(
+    fc.constantFrom(...names),
+    fc.constantFrom('push', 'branch', 'x', null, 7),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(change, { maxLength: 3 }), async (changes) => {
+      const bound = Object.fromEntries(changes);
+      const isSame = names.every((name) => !(name in bound) || bound[name] === BOUND[name]);
+      return ((await world.tryExchange(id, { bound })) === 'EXCHANGED') === isSame;
+    }),
+    { numRuns: tries(300) },
+  );
+  t.ok(world.outcomes.includes('EXCHANGED'), 'both were seen');
+});
 
-t.test('The digest does not depend on the order of the claims', (t) => {
+test('The digest does not depend on the order of the claims', async (t) => {
   const reversed = Object.fromEntries(Object.entries(BOUND).reverse()) as ObservedClaims;
   const digest = digestOf({ bound: BOUND, recorded: RECORDED });
   t.match(digest, /^[0-9a-f]{64}$/);
@@ -157,5 +148,4 @@ t.test('The digest does not depend on the order of the claims', (t) => {
     digest,
     'so does the choice of bound claims',
   );
-  t.end();
 });

@@ -2,7 +2,7 @@
  * Pairing codes: valid for one observation, on one node and on two, and the limits on wrong ones.
  * Over a real host, with tokens whose claims the test chooses.
  */
-import t from 'tap';
+import { test } from 'tap';
 import type { Instance } from '../../actors/platform/host/host-port.ts';
 import {
   ACCOUNT,
@@ -36,7 +36,7 @@ function row(world: CiWorld, id: string): Instance<'ciVerification'> {
   return found;
 }
 
-t.test('CI-10: a pairing code is valid for one observation', async (t) => {
+test('CI-10: a pairing code is valid for one observation', async (t) => {
   const world = await startCiWorld(t);
   const used = { reason: 'INVALID_STATE', message: /code was used.*start a new one/ };
   await t.test('another run changes nothing, whatever its claims', async (t) => {
@@ -81,7 +81,7 @@ t.test('CI-10: a pairing code is valid for one observation', async (t) => {
   });
 });
 
-t.test('CI-10: five wrong codes lock their source and never the verification', async (t) => {
+test('CI-10: five wrong codes lock their source and never the verification', async (t) => {
   const world = await startCiWorld(t);
   const { pairingCode, setupId } = await start(world);
   const other = await start(world);
@@ -153,7 +153,7 @@ t.test('CI-10: five wrong codes lock their source and never the verification', a
   t.equal(row(world, setupId).value, 'observed');
 });
 
-t.test('A locked source may retry after ten minutes; others are never locked', async (t) => {
+test('A locked source may retry after ten minutes; others are never locked', async (t) => {
   const world = await startCiWorld(t);
   const { pairingCode, setupId, network } = await start(world);
   const submit = (code: string, id = setupId) =>

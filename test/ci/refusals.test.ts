@@ -1,5 +1,5 @@
 /** Records of rejected exchanges: one per minute, complete in number and in the claims named. */
-import t from 'tap';
+import { test } from 'tap';
 import { RefusalNotes } from '../../actors/ci/refusal-notes.ts';
 import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
 import { denied, notesOf } from '../support/ci-exchanges.ts';
@@ -8,51 +8,44 @@ import { owner, PROJECT, refusalOf, startCiWorld } from '../support/keyless-ci-o
 const MINUTE_MS = 60_000;
 const REF_DIFFERS = { claim: 'ref', difference: 'DIFFERENT' } as const;
 
-t.test(
-  'A rejected exchange is recorded, once a minute for each connection, with the count',
-  async (t) => {
-    const world = await startCiWorld(t);
-    const id = await world.connect();
-    const first = await denied(world, id, { bound: { ref: 'x' } });
-    t.match(notesOf(world, id), [
-      {
-        correlation: first.correlation,
-        codes: { IDENTITY_MISMATCH: 1 },
-        claims: ['ref'],
-        refusals: 1,
-      },
-    ]);
-    const later = [];
-    for (const name of ['ref', 'event_name', 'ref_type']) {
-      later.push(await denied(world, id, { bound: { [name]: 'x' } }));
-    }
-    await refusalOf(world.ci.exchange({ project: PROJECT, connection: id, assertion: 'garbage' }));
-    t.equal(notesOf(world, id).length, 1, 'no second record within the minute');
-    await world.clock.advance(MINUTE_MS - 1);
-    t.equal(notesOf(world, id).length, 1);
-    await world.clock.advance(1);
-    await world.ci.settled();
-    const [, second] = notesOf(world, id);
-    t.match(second, { refusals: 4, claims: ['event_name', 'ref', 'ref_type'] });
-    t.same(second?.codes, { IDENTITY_MISMATCH: 3, 'BAD_ASSERTION MALFORMED': 1 });
-    const correlations = new Set(later.map(({ correlation }) => correlation));
-    t.same(
-      [...correlations],
-      [second?.correlation],
-      'the answer has the id of the record that counts it',
-    );
-    t.not(second?.correlation, first.correlation);
-    await world.clock.advance(10 * MINUTE_MS);
-    const third = await denied(world, id, { bound: { ref: 'x' } });
-    t.match(
-      notesOf(world, id)[2],
-      { correlation: third.correlation, refusals: 1 },
-      'at once again',
-    );
-  },
-);
+test('A rejected exchange is recorded, once a minute for each connection, with the count', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const first = await denied(world, id, { bound: { ref: 'x' } });
+  t.match(notesOf(world, id), [
+    {
+      correlation: first.correlation,
+      codes: { IDENTITY_MISMATCH: 1 },
+      claims: ['ref'],
+      refusals: 1,
+    },
+  ]);
+  const later = [];
+  for (const name of ['ref', 'event_name', 'ref_type']) {
+    later.push(await denied(world, id, { bound: { [name]: 'x' } }));
+  }
+  await refusalOf(world.ci.exchange({ project: PROJECT, connection: id, assertion: 'garbage' }));
+  t.equal(notesOf(world, id).length, 1, 'no second record within the minute');
+  await world.clock.advance(MINUTE_MS - 1);
+  t.equal(notesOf(world, id).length, 1);
+  await world.clock.advance(1);
+  await world.ci.settled();
+  const [, second] = notesOf(world, id);
+  t.match(second, { refusals: 4, claims: ['event_name', 'ref', 'ref_type'] });
+  t.same(second?.codes, { IDENTITY_MISMATCH: 3, 'BAD_ASSERTION MALFORMED': 1 });
+  const correlations = new Set(later.map(({ correlation }) => correlation));
+  t.same(
+    [...correlations],
+    [second?.correlation],
+    'the answer has the id of the record that counts it',
+  );
+  t.not(second?.correlation, first.correlation);
+  await world.clock.advance(10 * MINUTE_MS);
+  const third = await denied(world, id, { bound: { ref: 'x' } });
+  t.match(notesOf(world, id)[2], { correlation: third.correlation, refusals: 1 }, 'at once again');
+});
 
-t.test('CI-12: a record says of each claim whether it differs, is missing, or both', async (t) => {
+test('CI-12: a record says of each claim whether it differs, is missing, or both', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   await denied(world, id, { bound: { ref: 'x' } });
@@ -70,7 +63,7 @@ t.test('CI-12: a record says of each claim whether it differs, is missing, or bo
   ]);
 });
 
-t.test('A stranger’s garbage does not label the mismatch that follows it', async (t) => {
+test('A stranger’s garbage does not label the mismatch that follows it', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const garbage = () =>
@@ -85,7 +78,7 @@ t.test('A stranger’s garbage does not label the mismatch that follows it', asy
   t.same(note?.codes, { 'BAD_ASSERTION MALFORMED': 2, IDENTITY_MISMATCH: 1 });
 });
 
-t.test('CI-12: a record names the refused runs whose tokens were verified', async (t) => {
+test('CI-12: a record names the refused runs whose tokens were verified', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const run = (run_id: string) => denied(world, id, { bound: { ref: 'x' }, recorded: { run_id } });
@@ -102,7 +95,7 @@ t.test('CI-12: a record names the refused runs whose tokens were verified', asyn
   t.notOk('runs' in (notesOf(world, id)[2] ?? {}), 'what is not verified names no run');
 });
 
-t.test('A mismatch, like an unknown trust, is answered before its record exists', async (t) => {
+test('A mismatch, like an unknown trust, is answered before its record exists', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const submit = world.host.submit.bind(world.host);
@@ -120,7 +113,7 @@ t.test('A mismatch, like an unknown trust, is answered before its record exists'
   t.equal(notesOf(world, id).length, 1);
 });
 
-t.test('10,000 rejected exchanges leave two records, and none of them is lost', async (t) => {
+test('10,000 rejected exchanges leave two records, and none of them is lost', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const bad = () => world.tryExchange(id, { bound: { ref: 'x' } });
@@ -142,56 +135,50 @@ t.test('10,000 rejected exchanges leave two records, and none of them is lost', 
   );
 });
 
-t.test(
-  'Pending refusals are recorded when the service stops, except those of a deleted connection',
-  async (t) => {
-    const world = await startCiWorld(t);
-    const [id, deleted] = [await world.connect(), await world.connect()];
-    for (let i = 0; i < 3; i++) await denied(world, id, { bound: { ref: 'x' } });
-    for (let i = 0; i < 3; i++) await denied(world, deleted, { bound: { ref: 'x' } });
-    const deletion = { project: PROJECT, by: owner, request: world.request(), connection: deleted };
-    await world.ci.delete(deletion);
-    await world.ci.close();
-    t.same(
-      notesOf(world, id).map(({ refusals }) => refusals),
-      [1, 2],
-    );
-    t.same(
-      notesOf(world, deleted).map(({ refusals }) => refusals),
-      [1],
-    );
-    t.same(world.lost, []);
-  },
-);
+test('Pending refusals are recorded when the service stops, except those of a deleted connection', async (t) => {
+  const world = await startCiWorld(t);
+  const [id, deleted] = [await world.connect(), await world.connect()];
+  for (let i = 0; i < 3; i++) await denied(world, id, { bound: { ref: 'x' } });
+  for (let i = 0; i < 3; i++) await denied(world, deleted, { bound: { ref: 'x' } });
+  const deletion = { project: PROJECT, by: owner, request: world.request(), connection: deleted };
+  await world.ci.delete(deletion);
+  await world.ci.close();
+  t.same(
+    notesOf(world, id).map(({ refusals }) => refusals),
+    [1, 2],
+  );
+  t.same(
+    notesOf(world, deleted).map(({ refusals }) => refusals),
+    [1],
+  );
+  t.same(world.lost, []);
+});
 
-t.test(
-  'A record that cannot be written is counted as lost, and the answer is the same',
-  async (t) => {
-    const world = await startCiWorld(t);
-    const id = await world.connect();
-    const row = world.host.view(PROJECT).instance('ciConnection', id);
-    const lost: number[] = [];
-    const notes = new RefusalNotes({
-      clock: world.clock,
-      random: world.random,
-      host: {
-        view: (project) => world.host.view(project),
-        submit: () => Promise.reject(new Error('The disk is full')),
-      },
-      onLost: (refusals) => void lost.push(refusals),
-    });
-    t.ok(row);
-    if (!row) return;
-    const refused = { code: 'IDENTITY_MISMATCH', differences: [REF_DIFFERS] };
-    const correlation = notes.add(row, refused);
-    await notes.settled();
-    t.match(correlation, /^[0-9A-Z]{26}$/);
-    t.same(lost, [1]);
-    await notes.close();
-  },
-);
+test('A record that cannot be written is counted as lost, and the answer is the same', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  const row = world.host.view(PROJECT).instance('ciConnection', id);
+  const lost: number[] = [];
+  const notes = new RefusalNotes({
+    clock: world.clock,
+    random: world.random,
+    host: {
+      view: (project) => world.host.view(project),
+      submit: () => Promise.reject(new Error('The disk is full')),
+    },
+    onLost: (refusals) => void lost.push(refusals),
+  });
+  t.ok(row);
+  if (!row) return;
+  const refused = { code: 'IDENTITY_MISMATCH', differences: [REF_DIFFERS] };
+  const correlation = notes.add(row, refused);
+  await notes.settled();
+  t.match(correlation, /^[0-9A-Z]{26}$/);
+  t.same(lost, [1]);
+  await notes.close();
+});
 
-t.test('Refusals on two nodes leave one record a minute, and none of them is lost', async (t) => {
+test('Refusals on two nodes leave one record a minute, and none of them is lost', async (t) => {
   const world = await startCiWorld(t);
   const other = await startCiWorld(t, world);
   const id = await world.connect();

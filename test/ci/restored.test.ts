@@ -2,7 +2,7 @@
  * CI identity tokens after a backup was restored: the used tokens of the lost period are unknown,
  * so no token from before the restoration is accepted.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { restored } from '../../actors/identity/restoration.ts';
 import { change } from '../support/ci-exchanges.ts';
 import {
@@ -27,7 +27,7 @@ const BEFORE_RESTORE = {
   message: /before a backup was restored.* fresh/,
 };
 
-t.test('A token from before the last restoration gets no access token', async (t) => {
+test('A token from before the last restoration gets no access token', async (t) => {
   const world = await startCiWorld(t);
   const connection = await world.connect();
   const exchange = (token: TestToken) =>
@@ -46,7 +46,7 @@ t.test('A token from before the last restoration gets no access token', async (t
   t.equal(await exchange({ issuedMs: second }), undefined);
 });
 
-t.test('A token from before the last restoration proves no identity', async (t) => {
+test('A token from before the last restoration proves no identity', async (t) => {
   const world = await startCiWorld(t);
   const atMs = await restore(world);
   const { answer } = await world.ci.start({

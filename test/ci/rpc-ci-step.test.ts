@@ -3,7 +3,7 @@
  * a local platform that issues identity tokens.
  */
 import { execFile } from 'node:child_process';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { type StepOptions, workflowStep } from '../../src/ci/api/ci-step.ts';
 import { startCiRpcWorld } from '../support/ci-api.ts';
 
@@ -52,32 +52,29 @@ async function startStepWorld(t: Test) {
   return { world, setupId, pairingCode, stepText, about, environment, script, state };
 }
 
-t.test(
-  'AUTH-12, CI-17: the pasted step proves the job’s identity and prints no secret',
-  async (t) => {
-    const traced = [...RUNNER, '-xu'];
-    for (const flags of [RUNNER, traced]) {
-      const { script, environment, state, world, pairingCode } = await startStepWorld(t);
-      const { code, stdout, stderr } = await bash(script, environment, flags);
-      t.equal(code, 0, stdout + stderr);
-      t.match(stdout, /^Observed, and waiting for review/m);
-      t.match(stdout, /^ {2}repository: /m, 'each claim is a line');
-      t.match(stdout, /^ {2}event_name: push$/m);
-      const [mask = '', ...rest] = stdout.split('\n');
-      const [, token = ''] = /^::add-mask::(eyJ\S+)$/.exec(mask) ?? [];
-      t.ok(token, 'the token is masked before anything else is printed');
-      t.notMatch(rest.join('\n') + stderr, token, 'it is not printed again, even with tracing');
-      t.notMatch(stdout + stderr, pairingCode);
-      t.notMatch(stdout + stderr, environment.ACTIONS_ID_TOKEN_REQUEST_TOKEN ?? 'none');
-      const { state: reached, claims } = await state();
-      t.equal(reached, 'OBSERVED');
-      t.ok(claims.length > 10);
-      t.same(new Set(world.platform.tokens.audiences), new Set([world.audience]), 'as displayed');
-    }
-  },
-);
+test('AUTH-12, CI-17: the pasted step proves the job’s identity and prints no secret', async (t) => {
+  const traced = [...RUNNER, '-xu'];
+  for (const flags of [RUNNER, traced]) {
+    const { script, environment, state, world, pairingCode } = await startStepWorld(t);
+    const { code, stdout, stderr } = await bash(script, environment, flags);
+    t.equal(code, 0, stdout + stderr);
+    t.match(stdout, /^Observed, and waiting for review/m);
+    t.match(stdout, /^ {2}repository: /m, 'each claim is a line');
+    t.match(stdout, /^ {2}event_name: push$/m);
+    const [mask = '', ...rest] = stdout.split('\n');
+    const [, token = ''] = /^::add-mask::(eyJ\S+)$/.exec(mask) ?? [];
+    t.ok(token, 'the token is masked before anything else is printed');
+    t.notMatch(rest.join('\n') + stderr, token, 'it is not printed again, even with tracing');
+    t.notMatch(stdout + stderr, pairingCode);
+    t.notMatch(stdout + stderr, environment.ACTIONS_ID_TOKEN_REQUEST_TOKEN ?? 'none');
+    const { state: reached, claims } = await state();
+    t.equal(reached, 'OBSERVED');
+    t.ok(claims.length > 10);
+    t.same(new Set(world.platform.tokens.audiences), new Set([world.audience]), 'as displayed');
+  }
+});
 
-t.test('The step explains missing inputs', async (t) => {
+test('The step explains missing inputs', async (t) => {
   const { script, environment, state } = await startStepWorld(t);
   const run = async (change: Readonly<Record<string, string>>) => {
     const { code, stdout } = await bash(script, { ...environment, ...change }, [...RUNNER, '-u']);
@@ -92,14 +89,14 @@ t.test('The step explains missing inputs', async (t) => {
   t.match(await state(), { state: 'AWAITING_PROOF', wrongCodes: 1 });
 });
 
-t.test('A pairing code stored with white space works', async (t) => {
+test('A pairing code stored with white space works', async (t) => {
   const { script, environment, state } = await startStepWorld(t);
   const change = { SVC_SETUP_CODE: ` ${environment.SVC_SETUP_CODE}\n` };
   t.equal((await bash(script, { ...environment, ...change })).code, 0);
   t.equal((await state()).state, 'OBSERVED');
 });
 
-t.test('The step has origin, setup id and audience; the code comes from a secret', async (t) => {
+test('The step has origin, setup id and audience; the code comes from a secret', async (t) => {
   const { stepText, world, setupId, pairingCode } = await startStepWorld(t);
   t.match(stepText, `setup_id='${setupId}'`);
   t.match(stepText, "origin='http://127.0.0.1:8080'");
@@ -109,7 +106,7 @@ t.test('The step has origin, setup id and audience; the code comes from a secret
   t.notMatch(stepText, /set -[a-z]*x|GITHUB_ENV|GITHUB_OUTPUT/);
 });
 
-t.test('Other platforms have a step of their own, of valid shell', async (t) => {
+test('Other platforms have a step of their own, of valid shell', async (t) => {
   const { about, environment, world } = await startStepWorld(t);
   const platforms = ['gitlab', 'buildkite', 'circleci', undefined];
   const opened = await Promise.all(

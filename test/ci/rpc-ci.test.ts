@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import type { Answer } from '../support/api-in-process.ts';
 import { PROJECT_NAME, reads, startCiRpcWorld } from '../support/ci-api.ts';
 import { submit } from '../support/submit.ts';
@@ -23,144 +23,134 @@ interface ClaimJson {
 
 const claimsIn = ({ metadata }: Answer): { claim: string }[] => JSON.parse(metadata.claims ?? '[]');
 
-t.test(
-  'AUTH-01, AUTH-09: a connection is set up in steps (a) to (f) and then exchanges',
-  async (t) => {
-    const world = await startCiRpcWorld(t);
-    const { ci, anonymous, mint, audience } = world;
-    const started = (await world.start({ capabilities: READ })).body;
-    const { setupId, pairingCode, verification } = started;
-    const open = { ref_protected: 'false', repository_visibility: 'public' };
-    await t.test(
-      'CI-04: a start returns the pairing code once, with an audience of this deployment and project',
-      async (t) => {
-        t.match(pairingCode, /^svc_pair_[0-9A-Z]{26}_[0-9A-Za-z]{49}$/);
-        t.match(started, {
-          secretAvailable: true,
-          audience,
-          expiresUnix: verification.expiresUnix,
-        });
-        t.match(verification, {
-          name: `${PROJECT_NAME}/ciVerifications/${setupId}`,
-          state: 'AWAITING_PROOF',
-          serviceAccountName: world.account,
-          capabilities: READ,
-          wrongCodes: 0,
-          audience,
-          issuer: 'github',
-          claims: [],
-          createdBy: `people/${world.owner.person}`,
-          serviceAccountDisplayName: 'Robot',
-          createdByDisplayName: 'OWNER',
-        });
-        const lifetime = Number(verification.expiresUnix) - Number(verification.createdUnix);
-        t.equal(lifetime, 1800, 'workflow verification validity: 30 minutes');
-        t.notMatch(started.workflowStep, pairingCode);
-        const read = (await ci('GetCiVerification', { name: verification.name })).body;
-        t.equal(read.workflowStep, started.workflowStep, 'it can be read again; the code cannot');
-      },
-    );
-    const observed = (
-      await anonymous('SubmitCiVerification', { setupId, pairingCode, assertion: await mint(open) })
-    ).body;
-    await t.test('CI-11: the step gets the observed claims and never a token', async (t) => {
-      t.same(Object.keys(observed).sort(), ['claims', 'claimsDigest']);
-      const bound = observed.claims.filter((claim: ClaimJson) => claim.bound);
-      const names = bound.map(({ claim }: ClaimJson) => claim);
-      const wanted = ['repository_id', 'repository_owner_id', 'workflow_ref', 'ref', 'event_name'];
-      t.ok(wanted.every((name) => names.includes(name)));
-      t.same(
-        observed.claims.find(({ claim }: ClaimJson) => claim === 'environment'),
-        {
-          claim: 'environment',
-          bound: true,
-          why: 'The approved token does not have it, and it must stay absent.',
-        },
-        'an absent claim has no value',
-      );
-      const whys = new Map(observed.claims.map(({ claim, why }: ClaimJson) => [claim, why]));
-      t.match(whys.get('repository_id'), /^This id stays the same after a rename/);
-      t.match(whys.get('repository'), /A renaming requires a new approval/);
-      t.match(whys.get('event_name'), / Accepted events are push, workflow_dispatch, schedule\.$/);
-      t.match(whys.get('actor'), /^It may differ from job to job/);
-      t.match(whys.get('job_workflow_sha'), / It is bound if the job is in a workflow of another/);
-    });
-    const displayed = (await ci('GetCiVerification', { name: verification.name })).body;
-    await t.test('review: each observed claim, with the points to consider', async (t) => {
-      t.match(displayed, { state: 'OBSERVED', claims: observed.claims, observedUnix: /^\d+$/ });
-      t.equal(displayed.workflowStep, '', 'the code is used up, and so is the step');
-      t.equal(displayed.claimsDigest, observed.claimsDigest);
-      t.match(displayed.warnings, [/branch is not protected/, /repository is public/]);
-    });
-    const { claimsDigest } = observed;
-    const approval = { name: verification.name, capabilities: READ, claimsDigest };
-    const connection = (await ci('ApproveCiVerification', approval)).body;
-    await t.test('approval creates a connection with only the chosen permissions', async (t) => {
-      t.match(connection, {
-        state: 'ENABLED',
-        capabilities: READ,
-        effectiveCapabilities: READ,
-        tokenEpoch: '1',
-        serviceAccountName: world.account,
+test('AUTH-01, AUTH-09: a connection is set up in steps (a) to (f) and then exchanges', async (t) => {
+  const world = await startCiRpcWorld(t);
+  const { ci, anonymous, mint, audience } = world;
+  const started = (await world.start({ capabilities: READ })).body;
+  const { setupId, pairingCode, verification } = started;
+  const open = { ref_protected: 'false', repository_visibility: 'public' };
+  await t.test(
+    'CI-04: a start returns the pairing code once, with an audience of this deployment and project',
+    async (t) => {
+      t.match(pairingCode, /^svc_pair_[0-9A-Z]{26}_[0-9A-Za-z]{49}$/);
+      t.match(started, {
+        secretAvailable: true,
         audience,
-        verificationName: verification.name,
-        displayName: 'Deploy',
+        expiresUnix: verification.expiresUnix,
+      });
+      t.match(verification, {
+        name: `${PROJECT_NAME}/ciVerifications/${setupId}`,
+        state: 'AWAITING_PROOF',
+        serviceAccountName: world.account,
+        capabilities: READ,
+        wrongCodes: 0,
+        audience,
+        issuer: 'github',
+        claims: [],
         createdBy: `people/${world.owner.person}`,
         serviceAccountDisplayName: 'Robot',
         createdByDisplayName: 'OWNER',
       });
-      t.ok(connection.claims.every(({ bound }: ClaimJson) => bound));
-      t.notOk('lastExchangeUnix' in connection);
-      const { body } = await ci('GetCiVerification', { name: verification.name });
-      t.match(body, { state: 'APPROVED', connectionName: connection.name });
+      const lifetime = Number(verification.expiresUnix) - Number(verification.createdUnix);
+      t.equal(lifetime, 1800, 'workflow verification validity: 30 minutes');
+      t.notMatch(started.workflowStep, pairingCode);
+      const read = (await ci('GetCiVerification', { name: verification.name })).body;
+      t.equal(read.workflowStep, started.workflowStep, 'it can be read again; the code cannot');
+    },
+  );
+  const observed = (
+    await anonymous('SubmitCiVerification', { setupId, pairingCode, assertion: await mint(open) })
+  ).body;
+  await t.test('CI-11: the step gets the observed claims and never a token', async (t) => {
+    t.same(Object.keys(observed).sort(), ['claims', 'claimsDigest']);
+    const bound = observed.claims.filter((claim: ClaimJson) => claim.bound);
+    const names = bound.map(({ claim }: ClaimJson) => claim);
+    const wanted = ['repository_id', 'repository_owner_id', 'workflow_ref', 'ref', 'event_name'];
+    t.ok(wanted.every((name) => names.includes(name)));
+    t.same(
+      observed.claims.find(({ claim }: ClaimJson) => claim === 'environment'),
+      {
+        claim: 'environment',
+        bound: true,
+        why: 'The approved token does not have it, and it must stay absent.',
+      },
+      'an absent claim has no value',
+    );
+    const whys = new Map(observed.claims.map(({ claim, why }: ClaimJson) => [claim, why]));
+    t.match(whys.get('repository_id'), /^This id stays the same after a rename/);
+    t.match(whys.get('repository'), /A renaming requires a new approval/);
+    t.match(whys.get('event_name'), / Accepted events are push, workflow_dispatch, schedule\.$/);
+    t.match(whys.get('actor'), /^It may differ from job to job/);
+    t.match(whys.get('job_workflow_sha'), / It is bound if the job is in a workflow of another/);
+  });
+  const displayed = (await ci('GetCiVerification', { name: verification.name })).body;
+  await t.test('review: each observed claim, with the points to consider', async (t) => {
+    t.match(displayed, { state: 'OBSERVED', claims: observed.claims, observedUnix: /^\d+$/ });
+    t.equal(displayed.workflowStep, '', 'the code is used up, and so is the step');
+    t.equal(displayed.claimsDigest, observed.claimsDigest);
+    t.match(displayed.warnings, [/branch is not protected/, /repository is public/]);
+  });
+  const { claimsDigest } = observed;
+  const approval = { name: verification.name, capabilities: READ, claimsDigest };
+  const connection = (await ci('ApproveCiVerification', approval)).body;
+  await t.test('approval creates a connection with only the chosen permissions', async (t) => {
+    t.match(connection, {
+      state: 'ENABLED',
+      capabilities: READ,
+      effectiveCapabilities: READ,
+      tokenEpoch: '1',
+      serviceAccountName: world.account,
+      audience,
+      verificationName: verification.name,
+      displayName: 'Deploy',
+      createdBy: `people/${world.owner.person}`,
+      serviceAccountDisplayName: 'Robot',
+      createdByDisplayName: 'OWNER',
     });
-    await t.test('the exchange returns accessToken, projectName and 900 seconds', async (t) => {
-      const { status, body, headers } = await world.exchange(connection.name);
-      t.match({ status, headers }, { status: 200, headers: { 'cache-control': 'no-store' } });
-      t.match(body, { projectName: PROJECT_NAME, expiresInSeconds: 900 });
-      t.equal(await reads(world, body.accessToken), 'accepted');
-      t.equal(await reads(world, body.accessToken, 'projects/other'), 'PROJECT_BOUNDARY');
-      await world.clock.advance(15 * MINUTE_MS - 1000);
-      t.equal(await reads(world, body.accessToken), 'accepted');
-      await world.clock.advance(1000);
-      t.equal(await reads(world, body.accessToken), 'CREDENTIAL_EXPIRED');
-      const seen = (await ci('GetCiConnection', { name: connection.name })).body;
-      t.match(seen, { lastExchangeUnix: /^\d+$/ });
-    });
-    await t.test('lists contain both', async (t) => {
-      const request = { projectName: PROJECT_NAME };
-      t.match((await ci('ListCiVerifications', request)).body.verifications, [
-        { state: 'APPROVED' },
-      ]);
-      t.match((await ci('ListCiConnections', request)).body.connections, [
-        { name: connection.name },
-      ]);
-    });
-  },
-);
+    t.ok(connection.claims.every(({ bound }: ClaimJson) => bound));
+    t.notOk('lastExchangeUnix' in connection);
+    const { body } = await ci('GetCiVerification', { name: verification.name });
+    t.match(body, { state: 'APPROVED', connectionName: connection.name });
+  });
+  await t.test('the exchange returns accessToken, projectName and 900 seconds', async (t) => {
+    const { status, body, headers } = await world.exchange(connection.name);
+    t.match({ status, headers }, { status: 200, headers: { 'cache-control': 'no-store' } });
+    t.match(body, { projectName: PROJECT_NAME, expiresInSeconds: 900 });
+    t.equal(await reads(world, body.accessToken), 'accepted');
+    t.equal(await reads(world, body.accessToken, 'projects/other'), 'PROJECT_BOUNDARY');
+    await world.clock.advance(15 * MINUTE_MS - 1000);
+    t.equal(await reads(world, body.accessToken), 'accepted');
+    await world.clock.advance(1000);
+    t.equal(await reads(world, body.accessToken), 'CREDENTIAL_EXPIRED');
+    const seen = (await ci('GetCiConnection', { name: connection.name })).body;
+    t.match(seen, { lastExchangeUnix: /^\d+$/ });
+  });
+  await t.test('lists contain both', async (t) => {
+    const request = { projectName: PROJECT_NAME };
+    t.match((await ci('ListCiVerifications', request)).body.verifications, [{ state: 'APPROVED' }]);
+    t.match((await ci('ListCiConnections', request)).body.connections, [{ name: connection.name }]);
+  });
+});
 
-t.test(
-  'AUTH-07: the exchange accepts the assertion as proof and rejects an Authorization header',
-  async (t) => {
-    const world = await startCiRpcWorld(t);
-    const trustName = await world.connect();
-    const assertion = await world.mint();
-    const key = world.keys.write;
-    const refused = await world.anonymous('ExchangeCiToken', { trustName, assertion }, { key });
-    t.match(refused, {
-      status: 400,
-      reason: 'INVALID_FIELD',
-      metadata: { field: 'Authorization' },
-    });
-    t.equal((await world.anonymous('ExchangeCiToken', { trustName, assertion })).status, 200);
-    const { setupId, pairingCode } = (await world.start()).body;
-    const proof = { setupId, pairingCode, assertion: await world.mint() };
-    const answer = await world.anonymous('SubmitCiVerification', proof, { key });
-    t.match(answer, { status: 400, metadata: { field: 'Authorization' } });
-  },
-);
+test('AUTH-07: the exchange accepts the assertion as proof and rejects an Authorization header', async (t) => {
+  const world = await startCiRpcWorld(t);
+  const trustName = await world.connect();
+  const assertion = await world.mint();
+  const key = world.keys.write;
+  const refused = await world.anonymous('ExchangeCiToken', { trustName, assertion }, { key });
+  t.match(refused, {
+    status: 400,
+    reason: 'INVALID_FIELD',
+    metadata: { field: 'Authorization' },
+  });
+  t.equal((await world.anonymous('ExchangeCiToken', { trustName, assertion })).status, 200);
+  const { setupId, pairingCode } = (await world.start()).body;
+  const proof = { setupId, pairingCode, assertion: await world.mint() };
+  const answer = await world.anonymous('SubmitCiVerification', proof, { key });
+  t.match(answer, { status: 400, metadata: { field: 'Authorization' } });
+});
 
-t.test('Bad requests name the field, before anything is burned', async (t) => {
+test('Bad requests name the field, before anything is burned', async (t) => {
   const world = await startCiRpcWorld(t);
   const trustName = await world.connect();
   const field = async (method: string, body: object, as = world.anonymous) => {
@@ -194,7 +184,7 @@ t.test('Bad requests name the field, before anything is burned', async (t) => {
   t.same(await start({ requestId: 'x' }), [400, 'requestId']);
 });
 
-t.test('A retry of an uncertain start returns only metadata, not the lost code', async (t) => {
+test('A retry of an uncertain start returns only metadata, not the lost code', async (t) => {
   const world = await startCiRpcWorld(t);
   const requestId = String(randomUUID());
   const first = (await world.start({ requestId })).body;
@@ -219,22 +209,19 @@ t.test('A retry of an uncertain start returns only metadata, not the lost code',
   t.equal(resent.body.name, made.body.name, 'an approval sent twice creates one connection');
 });
 
-t.test(
-  'AUTH-10: push, workflow_dispatch and schedule are accepted only as the observed event',
-  async (t) => {
-    const world = await startCiRpcWorld(t);
-    for (const event of ['push', 'workflow_dispatch', 'schedule']) {
-      const trust = await world.connect({ event_name: event });
-      t.equal((await world.exchange(trust, { event_name: event })).status, 200, event);
-      const other = event === 'push' ? 'schedule' : 'push';
-      const refused = await world.exchange(trust, { event_name: other });
-      t.match(refused, { status: 403, metadata: { cause: 'IDENTITY_MISMATCH' } });
-      t.same(claimsIn(refused), [{ claim: 'event_name', got: other, expected: event }]);
-    }
-  },
-);
+test('AUTH-10: push, workflow_dispatch and schedule are accepted only as the observed event', async (t) => {
+  const world = await startCiRpcWorld(t);
+  for (const event of ['push', 'workflow_dispatch', 'schedule']) {
+    const trust = await world.connect({ event_name: event });
+    t.equal((await world.exchange(trust, { event_name: event })).status, 200, event);
+    const other = event === 'push' ? 'schedule' : 'push';
+    const refused = await world.exchange(trust, { event_name: other });
+    t.match(refused, { status: 403, metadata: { cause: 'IDENTITY_MISMATCH' } });
+    t.same(claimsIn(refused), [{ claim: 'event_name', got: other, expected: event }]);
+  }
+});
 
-t.test('AUTH-10: pull-request contexts are rejected', async (t) => {
+test('AUTH-10: pull-request contexts are rejected', async (t) => {
   const world = await startCiRpcWorld(t);
   const trust = await world.connect();
   const contexts = [
@@ -258,7 +245,7 @@ t.test('AUTH-10: pull-request contexts are rejected', async (t) => {
   }
 });
 
-t.test('AUTH-11: a typed repository name alone never establishes trust', async (t) => {
+test('AUTH-11: a typed repository name alone never establishes trust', async (t) => {
   const world = await startCiRpcWorld(t);
   const trust = await world.connect();
   const renamed = { repository_id: '999', repository_owner_id: '998' };
@@ -273,110 +260,99 @@ t.test('AUTH-11: a typed repository name alone never establishes trust', async (
   );
 });
 
-t.test(
-  'AUTH-13: a permission edit invalidates outstanding tokens, and disabling stops access at once',
-  async (t) => {
-    const world = await startCiRpcWorld(t);
-    const name = await world.connect();
-    const token = async () => String((await world.exchange(name)).body.accessToken);
-    const first = await token();
-    const edit = (more: object) => world.ci('UpdateCiConnection', { name, ...more });
-    t.match((await edit({ displayName: 'Other' })).body, { displayName: 'Other', tokenEpoch: '1' });
-    t.equal(await reads(world, first), 'accepted');
-    t.match((await edit({ capabilities: { values: READ } })).body, { tokenEpoch: '2' });
-    t.equal(await reads(world, first), 'TOKEN_EPOCH');
-    const second = await token();
-    t.equal(await reads(world, second), 'accepted');
-    const disabled = await world.ci('DisableCiConnection', { name, reason: 'leak' });
-    t.match(disabled.body, { state: 'DISABLED', tokenEpoch: '3', effectiveCapabilities: [] });
-    t.equal(await reads(world, second), 'IDENTITY_DISABLED');
-    t.match(await world.exchange(name), { metadata: { cause: 'CONNECTION_DISABLED' } });
-    t.match((await world.ci('EnableCiConnection', { name })).body, { state: 'ENABLED' });
-    t.equal(await reads(world, second), 'TOKEN_EPOCH', 'revoked tokens stay revoked');
-    const third = await token();
-    t.same((await world.ci('DeleteCiConnection', { name })).body, {});
-    t.equal(await reads(world, third), 'CREDENTIAL_REVOKED');
-    t.match(await world.ci('GetCiConnection', { name }), { status: 404 });
-    t.match(await world.exchange(name), { metadata: { cause: 'CONNECTION_DELETED' } });
-    t.match(await edit({ displayName: 'x' }), { status: 404 });
-  },
-);
+test('AUTH-13: a permission edit invalidates outstanding tokens, and disabling stops access at once', async (t) => {
+  const world = await startCiRpcWorld(t);
+  const name = await world.connect();
+  const token = async () => String((await world.exchange(name)).body.accessToken);
+  const first = await token();
+  const edit = (more: object) => world.ci('UpdateCiConnection', { name, ...more });
+  t.match((await edit({ displayName: 'Other' })).body, { displayName: 'Other', tokenEpoch: '1' });
+  t.equal(await reads(world, first), 'accepted');
+  t.match((await edit({ capabilities: { values: READ } })).body, { tokenEpoch: '2' });
+  t.equal(await reads(world, first), 'TOKEN_EPOCH');
+  const second = await token();
+  t.equal(await reads(world, second), 'accepted');
+  const disabled = await world.ci('DisableCiConnection', { name, reason: 'leak' });
+  t.match(disabled.body, { state: 'DISABLED', tokenEpoch: '3', effectiveCapabilities: [] });
+  t.equal(await reads(world, second), 'IDENTITY_DISABLED');
+  t.match(await world.exchange(name), { metadata: { cause: 'CONNECTION_DISABLED' } });
+  t.match((await world.ci('EnableCiConnection', { name })).body, { state: 'ENABLED' });
+  t.equal(await reads(world, second), 'TOKEN_EPOCH', 'revoked tokens stay revoked');
+  const third = await token();
+  t.same((await world.ci('DeleteCiConnection', { name })).body, {});
+  t.equal(await reads(world, third), 'CREDENTIAL_REVOKED');
+  t.match(await world.ci('GetCiConnection', { name }), { status: 404 });
+  t.match(await world.exchange(name), { metadata: { cause: 'CONNECTION_DELETED' } });
+  t.match(await edit({ displayName: 'x' }), { status: 404 });
+});
 
-t.test(
-  'AUTH-08: an access token may do what both the connection and its service account allow',
-  async (t) => {
-    const world = await startCiRpcWorld(t);
-    const name = await world.connect({}, BOTH);
-    const { accessToken: key } = (await world.exchange(name)).body;
-    const saves = async () =>
-      (await world.call('DeleteAlertRule', { name: 'x' }, { key })).reason ?? 'accepted';
-    t.equal(await saves(), 'INVALID_FIELD', 'it may write');
-    const account = { name: world.account, capabilities: { values: READ } };
-    t.equal((await world.ci('UpdateServiceAccount', account)).status, 200);
-    t.equal(await saves(), 'GRANT_REMOVED', 'no longer, with the same token');
-    t.equal(await reads(world, key), 'accepted');
-    const { body } = await world.ci('GetCiConnection', { name });
-    t.match(body, { capabilities: BOTH, effectiveCapabilities: READ });
-    await world.ci('DisableServiceAccount', { name: world.account, reason: 'x' });
-    t.equal(await reads(world, key), 'IDENTITY_DISABLED');
-    t.match(await world.exchange(name), { metadata: { cause: 'ACCOUNT_DISABLED' } });
-    await world.ci('EnableServiceAccount', { name: world.account });
-    t.equal(await reads(world, key), 'TOKEN_EPOCH', 'earlier tokens stay ended');
-  },
-);
+test('AUTH-08: an access token may do what both the connection and its service account allow', async (t) => {
+  const world = await startCiRpcWorld(t);
+  const name = await world.connect({}, BOTH);
+  const { accessToken: key } = (await world.exchange(name)).body;
+  const saves = async () =>
+    (await world.call('DeleteAlertRule', { name: 'x' }, { key })).reason ?? 'accepted';
+  t.equal(await saves(), 'INVALID_FIELD', 'it may write');
+  const account = { name: world.account, capabilities: { values: READ } };
+  t.equal((await world.ci('UpdateServiceAccount', account)).status, 200);
+  t.equal(await saves(), 'GRANT_REMOVED', 'no longer, with the same token');
+  t.equal(await reads(world, key), 'accepted');
+  const { body } = await world.ci('GetCiConnection', { name });
+  t.match(body, { capabilities: BOTH, effectiveCapabilities: READ });
+  await world.ci('DisableServiceAccount', { name: world.account, reason: 'x' });
+  t.equal(await reads(world, key), 'IDENTITY_DISABLED');
+  t.match(await world.exchange(name), { metadata: { cause: 'ACCOUNT_DISABLED' } });
+  await world.ci('EnableServiceAccount', { name: world.account });
+  t.equal(await reads(world, key), 'TOKEN_EPOCH', 'earlier tokens stay ended');
+});
 
-t.test(
-  'CI-12, ERR-05: a rejected exchange names the differing claims, never a token, and is audited',
-  async (t) => {
-    const world = await startCiRpcWorld(t);
-    const name = await world.connect();
-    const assertion = await world.mint({ ref: 'refs/heads/dev' });
-    const answer = await world.anonymous('ExchangeCiToken', { trustName: name, assertion });
-    t.same(claimsIn(answer), [
-      { claim: 'ref', got: 'refs/heads/dev', expected: 'refs/heads/main' },
-    ]);
-    const output = JSON.stringify(answer) + world.lines.join('\n');
-    t.notOk(
-      assertion.split('.').some((part) => output.includes(part)),
-      'no part of the token',
-    );
-    await world.notesSettled();
-    const about = { machine: 'ciConnection', instance: name.split('/').at(-1) ?? '', limit: 100 };
-    const { items } = world.host.view('demo').transitions({ ...about, descending: true });
-    t.match(items[0]?.event, {
-      type: 'exchangeRefused',
-      correlation: answer.metadata.correlation,
-      codes: { IDENTITY_MISMATCH: 1 },
-      claims: ['ref'],
-      refusals: 1,
-    });
-    const { lastRefusalUnix, recentRefusals: displayed } = (
-      await world.ci('GetCiConnection', { name })
-    ).body;
-    t.equal(lastRefusalUnix, displayed[0].refusedUnix);
-    t.match(displayed, [
-      {
-        correlationId: answer.metadata.correlation,
-        claims: [{ claim: 'ref', difference: 'DIFFERENT' }],
-        causes: [{ code: 'IDENTITY_MISMATCH', refusals: 1 }],
-      },
-    ]);
-    await submit(
-      world.host,
-      { project: 'demo', by: { kind: 'service', name: 'keyless CI' } },
-      (draft) => {
-        const note = { correlation: 'older', codes: { IDENTITY_MISMATCH: 1 }, refusals: 1 };
-        const event = { type: 'exchangeRefused', at: draft.at, ...note, claims: ['ref'] } as const;
-        draft.send('ciConnection', about.instance, event);
-      },
-    );
-    const [older] = (await world.ci('GetCiConnection', { name })).body.recentRefusals;
-    t.same(older.claims, [{ claim: 'ref', difference: 'DIFFERENCE_UNSPECIFIED' }]);
-    t.notMatch(JSON.stringify(displayed), /refs\/heads/, 'values are only in the log of the job');
-  },
-);
+test('CI-12, ERR-05: a rejected exchange names the differing claims, never a token, and is audited', async (t) => {
+  const world = await startCiRpcWorld(t);
+  const name = await world.connect();
+  const assertion = await world.mint({ ref: 'refs/heads/dev' });
+  const answer = await world.anonymous('ExchangeCiToken', { trustName: name, assertion });
+  t.same(claimsIn(answer), [{ claim: 'ref', got: 'refs/heads/dev', expected: 'refs/heads/main' }]);
+  const output = JSON.stringify(answer) + world.lines.join('\n');
+  t.notOk(
+    assertion.split('.').some((part) => output.includes(part)),
+    'no part of the token',
+  );
+  await world.notesSettled();
+  const about = { machine: 'ciConnection', instance: name.split('/').at(-1) ?? '', limit: 100 };
+  const { items } = world.host.view('demo').transitions({ ...about, descending: true });
+  t.match(items[0]?.event, {
+    type: 'exchangeRefused',
+    correlation: answer.metadata.correlation,
+    codes: { IDENTITY_MISMATCH: 1 },
+    claims: ['ref'],
+    refusals: 1,
+  });
+  const { lastRefusalUnix, recentRefusals: displayed } = (
+    await world.ci('GetCiConnection', { name })
+  ).body;
+  t.equal(lastRefusalUnix, displayed[0].refusedUnix);
+  t.match(displayed, [
+    {
+      correlationId: answer.metadata.correlation,
+      claims: [{ claim: 'ref', difference: 'DIFFERENT' }],
+      causes: [{ code: 'IDENTITY_MISMATCH', refusals: 1 }],
+    },
+  ]);
+  await submit(
+    world.host,
+    { project: 'demo', by: { kind: 'service', name: 'keyless CI' } },
+    (draft) => {
+      const note = { correlation: 'older', codes: { IDENTITY_MISMATCH: 1 }, refusals: 1 };
+      const event = { type: 'exchangeRefused', at: draft.at, ...note, claims: ['ref'] } as const;
+      draft.send('ciConnection', about.instance, event);
+    },
+  );
+  const [older] = (await world.ci('GetCiConnection', { name })).body.recentRefusals;
+  t.same(older.claims, [{ claim: 'ref', difference: 'DIFFERENCE_UNSPECIFIED' }]);
+  t.notMatch(JSON.stringify(displayed), /refs\/heads/, 'values are only in the log of the job');
+});
 
-t.test('Unknown trust names are answered like a mismatch, and no sooner', async (t) => {
+test('Unknown trust names are answered like a mismatch, and no sooner', async (t) => {
   const world = await startCiRpcWorld(t);
   const unknown = `${PROJECT_NAME}/ciConnections/01ARZ3NDEKTSV4RRFFQ69G5FAV`;
   const answer = await world.exchange(unknown);
@@ -397,7 +373,7 @@ t.test('Unknown trust names are answered like a mismatch, and no sooner', async 
   t.same([known.status, known.body.message], [made.status, made.body.message]);
 });
 
-t.test('Only a human session of an owner reaches the set-up', async (t) => {
+test('Only a human session of an owner reaches the set-up', async (t) => {
   const world = await startCiRpcWorld(t);
   const name = await world.connect();
   const { accessToken } = (await world.exchange(name)).body;
@@ -412,7 +388,7 @@ t.test('Only a human session of an owner reaches the set-up', async (t) => {
   t.equal(refused.reason, 'PROJECT_BOUNDARY');
 });
 
-t.test('An outage of the issuer fails closed, and nothing is burned', async (t) => {
+test('An outage of the issuer fails closed, and nothing is burned', async (t) => {
   const world = await startCiRpcWorld(t);
   const name = await world.connect();
   await world.platform.rotate({ keepOld: false });
@@ -429,7 +405,7 @@ t.test('An outage of the issuer fails closed, and nothing is burned', async (t) 
   t.equal(fresh.status, 200, JSON.stringify(fresh.body));
 });
 
-t.test('Pairing code, assertion and access token are in no file and no log line', async (t) => {
+test('Pairing code, assertion and access token are in no file and no log line', async (t) => {
   const world = await startCiRpcWorld(t);
   const { setupId, pairingCode, verification } = (await world.start()).body;
   const displayed = await world.mint();

@@ -5,14 +5,14 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { joinCliWorld, joinDemoWorld, writeReadings } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 import { until } from '../support/program.ts';
 
 const VM = 'projects/alerts/vms/vm-1';
 
-t.test('svc alerts', async (t) => {
+test('svc alerts', async (t) => {
   const world = await joinDemoWorld(t, 'alerts');
   const at = Math.floor(Date.now() / 1000) - 60;
   await writeReadings(world, [{ at, memory: 1.5420543861, index: 0 }]);
@@ -332,7 +332,7 @@ t.test('svc alerts', async (t) => {
   });
 });
 
-t.test('svc record never overwrites a recording, and removes an empty one', async (t) => {
+test('svc record never overwrites a recording, and removes an empty one', async (t) => {
   const world = await joinCliWorld(t, 'recording');
   const file = join(world.folder, 'taken.recording');
   const record = (data: string) =>

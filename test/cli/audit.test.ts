@@ -2,12 +2,12 @@
  * `svc audit list` as run by an owner: actions in the project, their actors, and the refusal with a
  * job's correlation id.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { joinCliWorld } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';
 
-t.test('svc audit list', async (t) => {
+test('svc audit list', async (t) => {
   const world = await joinCliWorld(t, 'audit');
   const { svc, platform } = world;
   const account = await prepareAccount(world, 'audit');

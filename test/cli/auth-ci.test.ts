@@ -8,7 +8,7 @@ import { chmodSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import { test } from 'tap';
 import { processPorts } from '../../src/cli/client/ports.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { joinCliWorld } from '../support/cli-against-service.ts';
@@ -28,7 +28,7 @@ const impatient = {
   },
 };
 
-t.test('svc auth ci', async (t) => {
+test('svc auth ci', async (t) => {
   const world = await joinCliWorld(t, 'auth-ci');
   const { env } = await trustWorkflow(world, await prepareAccount(world, 'auth-ci'));
 
@@ -275,7 +275,7 @@ t.test('svc auth ci', async (t) => {
   });
 });
 
-t.test('the composite action exchanges with one bundled file and installs nothing', async (t) => {
+test('the composite action exchanges with one bundled file and installs nothing', async (t) => {
   const world = await joinCliWorld(t, 'auth-ci-action');
   const { env } = await trustWorkflow(world, await prepareAccount(world, 'auth-ci-action'));
   const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -316,7 +316,7 @@ t.test('the composite action exchanges with one bundled file and installs nothin
   t.match(without.log, /svc is not installed here: name its bin\/svc.js in the action's input svc/);
 });
 
-t.test('signal handlers are registered before the command runs', async (t) => {
+test('signal handlers are registered before the command runs', async (t) => {
   const started = join(t.testdir({}), 'started');
   const child = processPorts().runChild({
     command: ['touch', started],

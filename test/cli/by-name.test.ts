@@ -2,14 +2,14 @@
  * The command line accepts names wherever it accepts ids, against the whole service: a unique name
  * resolves, and an ambiguous one is rejected with the candidates' ids.
  */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { type DemoWorld, startCliWorld, writeReadings } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 import { startReceiver } from '../support/receiver.ts';
 
 const RULE = ['--metric', 'memory_used_bytes', '--operator', '>', '--threshold', '5'];
 
-t.test('names resolve to ids', async (t) => {
+test('names resolve to ids', async (t) => {
   const world = await startCliWorld(t, {
     SVC_WEBHOOK_ALLOW: '127.0.0.1',
     SVC_WEBHOOK_ALLOW_HTTP: 'on',

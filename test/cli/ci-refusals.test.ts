@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import type { DenialCause } from '../../actors/ci/assertion.ts';
 import { joinCliWorld } from '../support/cli-against-service.ts';
 import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';
@@ -22,7 +22,7 @@ const causes: Readonly<Record<DenialCause, true>> = {
   NO_PERMISSION_LEFT: true,
 };
 
-t.test('output of a denied job', async (t) => {
+test('output of a denied job', async (t) => {
   const world = await joinCliWorld(t, 'ci-refusals');
   const { env, account } = await trustWorkflow(world, await prepareAccount(world, 'ci-refusals'));
 

@@ -5,13 +5,13 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { refusalOf } from '../../src/cli/client/faults.ts';
 import { toConnectError } from '../../src/platform/errors.ts';
 import { Refusal, type RefusalReason } from '../../streams/platform/refusal.ts';
 import { type DemoWorld, joinDemoWorld } from '../support/cli-against-service.ts';
 
-t.test('client commands', async (t) => {
+test('client commands', async (t) => {
   const world = await joinDemoWorld(t, 'client');
   const other = ['admin', 'project', 'create', 'client-other'];
   t.equal((await world.svc([...other, '--owner', world.emailOf('other')])).code, 0);
@@ -223,7 +223,7 @@ COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
     t.equal(printed, 'Night pager\nNight shift\n');
     t.equal(readFileSync(requested, 'utf8'), '__complete -- alerts save --destination Night\\ p\n');
   });
-  await t.test('every script asks svc, and an unknown shell is rejected', async (t) => {
+  await test('every script asks svc, and an unknown shell is rejected', async (t) => {
     for (const shell of ['bash', 'zsh', 'fish']) {
       t.match(await world.svc(['completion', shell]), { code: 0, stdout: /__complete -- / });
     }
@@ -231,7 +231,7 @@ COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
   });
 }
 
-t.test('hints follow the metadata of a refusal, not only its reason', (t) => {
+test('hints follow the metadata of a refusal, not only its reason', async (t) => {
   const hintOf = (reason: RefusalReason, metadata = {}, hints = {}) =>
     refusalOf(toConnectError(new Refusal(reason, 'x', metadata)), hints)?.hint;
   const denied = hintOf('EXCHANGE_DENIED', { correlation: 'c-1' });
@@ -247,5 +247,4 @@ t.test('hints follow the metadata of a refusal, not only its reason', (t) => {
     /has no resource with that name/,
     'otherwise the explanation of the catalogue',
   );
-  t.end();
 });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import { test } from 'tap';
 import { agentCommand } from '../../src/cli/agent.ts';
 import { collectCommand } from '../../src/cli/collect.ts';
 import type { Command, Surroundings } from '../../src/cli/command.ts';
@@ -13,14 +13,14 @@ import { serveCommand } from '../../src/cli/serve.ts';
 
 const bin = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
 
-t.test('a command ends quietly when the reader of its output has exited', async (t) => {
+test('a command ends quietly when the reader of its output has exited', async (t) => {
   const child = spawn(process.execPath, [bin, 'help'], { stdio: ['ignore', 'pipe', 'pipe'] });
   child.stdout.destroy();
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
   t.same([code, stderr], [0, '']);
 });
 
-t.test('output that cannot be written is one sentence and a fault', async (t) => {
+test('output that cannot be written is one sentence and a fault', async (t) => {
   const full = openSync('/dev/full', 'w');
   const child = spawn(process.execPath, [bin, 'version'], { stdio: ['ignore', full, 'pipe'] });
   if (!child.stderr) throw new Error('The child has no standard error');
@@ -59,13 +59,10 @@ async function exitsOf(change: Partial<Command>, code: number): Promise<number[]
   return exits;
 }
 
-t.test(
-  'services outlive the reader of their output, and a failure keeps its exit code',
-  async (t) => {
-    t.same(await exitsOf({}, 3), [0, 3]);
-    t.same(await exitsOf({ outlivesReader: true }, 0), []);
-    for (const command of [serveCommand, agentCommand, collectCommand]) {
-      t.equal(command.outlivesReader, true, command.name);
-    }
-  },
-);
+test('services outlive the reader of their output, and a failure keeps its exit code', async (t) => {
+  t.same(await exitsOf({}, 3), [0, 3]);
+  t.same(await exitsOf({ outlivesReader: true }, 0), []);
+  for (const command of [serveCommand, agentCommand, collectCommand]) {
+    t.equal(command.outlivesReader, true, command.name);
+  }
+});

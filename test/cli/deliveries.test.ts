@@ -4,11 +4,11 @@
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import t from 'tap';
+import { test } from 'tap';
 import { joinDemoWorld, writeReadings } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 
-t.test('svc deliveries', async (t) => {
+test('svc deliveries', async (t) => {
   const endpoint = createServer((_, response) => {
     response.writeHead(500).end('The pager is out of order');
   });

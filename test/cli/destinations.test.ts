@@ -2,7 +2,7 @@
  * `svc destinations` against the whole service: a webhook with its secret, a chat whose URL never
  * appears on a command line, and mail whose recipient confirms with a browser.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { joinCliWorld, startCliWorld } from '../support/cli-against-service.ts';
 import { bodyOf, startMailServer } from '../support/mail-server.ts';
 import { until } from '../support/program.ts';
@@ -12,7 +12,7 @@ const OWNER = 'owner@example.test';
 const SLACK = 'https://hooks.slack.com/services/T0/B0/aSecretOfSlack1234';
 const ID = /destinations\/(dst_\w+)/;
 
-t.test('svc destinations', async (t) => {
+test('svc destinations', async (t) => {
   const server = await startMailServer(t);
   const receiver = await startReceiver(t);
   const world = await startCliWorld(t, {
@@ -189,7 +189,7 @@ t.test('svc destinations', async (t) => {
   });
 });
 
-t.test('without a mail server, mail is rejected with the setting to change', async (t) => {
+test('without a mail server, mail is rejected with the setting to change', async (t) => {
   const world = await joinCliWorld(t, 'no-mail');
   const owner = world.emailOf('owner');
   await world.svc(['admin', 'project', 'create', 'no-mail', '--owner', owner]);

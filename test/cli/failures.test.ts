@@ -2,14 +2,14 @@
  * Delivery failures on the command line: the deliveries, the last error of each destination,
  * notices, and the operator's log and metrics.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { startCliWorld } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 import { startReceiver } from '../support/receiver.ts';
 
 const PROJECT = { SVC_PROJECT: 'acme' };
 
-t.test('delivery failures can be listed', async (t) => {
+test('delivery failures can be listed', async (t) => {
   const [broken, gone] = [await startReceiver(t), await startReceiver(t)];
   const world = await startCliWorld(t, {
     SVC_WEBHOOK_ALLOW: '127.0.0.1',

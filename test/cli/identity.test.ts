@@ -2,11 +2,11 @@
  * Keys, service accounts, members and projects from the command line, against the whole service:
  * secrets shown once, instructions for a lost secret, and output for people and programs.
  */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { type CliWorld, startSeparateCliWorld } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 
-t.test('identities from the command line', async (t) => {
+test('identities from the command line', async (t) => {
   const world = await startSeparateCliWorld(t, 'identity');
   const made = ['admin', 'project', 'create', 'identity', '--owner', 'owner@identity.test'];
   t.equal((await world.svc(made)).code, 0);

@@ -2,12 +2,12 @@
  * `svc incidents` against the whole service: a rule that fires on stored readings, and a person who
  * acts on it. Also the window chart on its own.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { windowChart } from '../../src/cli/monitoring/window-chart.ts';
 import { startCliWorld, writeReadings } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 
-t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
+test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
   const world = await startCliWorld(t);
   const login = await world.svc(['login', '--link', '-'], { input: world.demo.signInUrl ?? '' });
   t.equal(login.code, 0, login.stderr);
@@ -143,7 +143,7 @@ t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
   });
 });
 
-t.test('windowChart draws observations and nothing between them', async (t) => {
+test('windowChart draws observations and nothing between them', async (t) => {
   const at = (seconds: number) => seconds * 1000;
   const sample = (seconds: number, value: number) => {
     return { atMs: at(seconds), value, breaches: value > 90 };

@@ -2,7 +2,7 @@
  * Formatting of lists: on a terminal within its width, with relative times and colours; in a pipe
  * in full. Against the whole service, with realistic long names.
  */
-import t from 'tap';
+import { test } from 'tap';
 import {
   type Cell,
   listing,
@@ -45,7 +45,7 @@ const LISTS = [
 const COLOUR = /\u001b\[\d+m/g;
 const DATE = /\d{4}-\d\d-\d\dT/;
 
-t.test('lists against the service', async (t) => {
+test('lists against the service', async (t) => {
   const receiver = await startReceiver(t);
   const world = await joinDemoWorld(t, 'lists');
   const login = await world.svc(['login', '--link', '-'], { input: world.demo.signInUrl ?? '' });
@@ -174,7 +174,7 @@ function lastPart(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
 }
 
-t.test('API-41: times are relative, and minor columns are dropped in order', (t) => {
+test('API-41: times are relative, and minor columns are dropped in order', async (t) => {
   const now = 1_800_000_000;
   const screen = { columns: 60, hasColour: false, nowMs: now * 1000 };
   const displayed = (cell: Cell) => listing(screen, ['x'], [[cell]], '').split('\n')[1];
@@ -200,5 +200,4 @@ t.test('API-41: times are relative, and minor columns are dropped in order', (t)
   t.match(wrapped.slice(1, -1), [/^now {2}word/, /^ {5}word/, /^ {5}word/], 'sentences wrap');
   t.ok(wrapped.every(({ length }) => length <= 60));
   t.equal(wrapped.join(' ').match(/word/g)?.length, 30);
-  t.end();
 });

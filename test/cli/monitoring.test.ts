@@ -2,13 +2,13 @@
  * `svc monitoring` against the whole service: unobserved values are shown as such and never as
  * zero, and the quality is always printed.
  */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { type DemoWorld, joinDemoWorld, writeReadings } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 
 const VM = 'projects/monitoring/vms/vm-1';
 
-t.test('svc monitoring', async (t) => {
+test('svc monitoring', async (t) => {
   const world = await joinDemoWorld(t, 'monitoring');
   const nowSeconds = Math.floor(Date.now() / 1000);
   // Two minutes of readings with a gap of a minute, from a machine that has stopped reporting.

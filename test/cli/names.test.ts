@@ -4,7 +4,7 @@
  * a request here, or an id that is validated by its own format.
  */
 import { type DescMessage, getOption, ScalarType } from '@bufbuild/protobuf';
-import t from 'tap';
+import { test } from 'tap';
 import { AutomationService } from '../../src/gen/svc/iam/v1/automation_pb.ts';
 import { AlertService } from '../../src/gen/svc/monitoring/v1/alert_pb.ts';
 import { policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
@@ -109,7 +109,7 @@ const BAD: Readonly<Record<string, string>> = {
   'a tag': 'a\u{e0041}b',
 };
 
-t.test('every text of every mutating method is listed here', (t) => {
+test('every text of every mutating method is listed here', async (t) => {
   const found = [AlertService, AutomationService, ProjectService].flatMap(({ methods }) =>
     methods
       .filter((method) => getOption(method, policy).mutation)
@@ -120,10 +120,9 @@ t.test('every text of every mutating method is listed here', (t) => {
       ),
   );
   t.same(found.sort(), Object.keys(REQUESTS).sort());
-  t.end();
 });
 
-t.test('a text that breaks lines or imitates another name is rejected', async (t) => {
+test('a text that breaks lines or imitates another name is rejected', async (t) => {
   const world = await startRpcWorld(t, () => ({ projectCreation: 'people' }));
   const person = await world.signedInAs('demo', 'OWNER');
   let requests = 10;

@@ -1,7 +1,7 @@
 /** Progress of long commands: one line that is updated on a terminal, and nothing elsewhere. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { ProgressLine } from '../../src/cli/client/progress-line.ts';
 import type { Surroundings } from '../../src/cli/command.ts';
 import { runCommand } from '../../src/cli/program.ts';
@@ -24,16 +24,15 @@ function surroundingsOf(isTerminal: boolean) {
   return { surroundings, errors };
 }
 
-t.test('a share is shown in steps of one percent, and its line ends', (t) => {
+test('a share is shown in steps of one percent, and its line ends', async (t) => {
   const { surroundings, errors } = surroundingsOf(true);
   const line = new ProgressLine(surroundings, 'sent', 'the CSV');
   for (const share of [0, 0.001, 0.5, 0.504, 0.25, 1, 1.5]) line.showShare(share);
   line.end();
   t.same(errors, ['\rsent 50 % of the CSV', '\rsent 100 % of the CSV', '\n']);
-  t.end();
 });
 
-t.test('svc replay shows its progress on a terminal only', async (t) => {
+test('svc replay shows its progress on a terminal only', async (t) => {
   const folder = t.testdir({});
   const rules = join(folder, 'rules.json');
   const spec = cpuSpec({ displayName: 'CPU is busy' });

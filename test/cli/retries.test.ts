@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import t from 'tap';
+import { test } from 'tap';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { joinDemoWorld } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
@@ -23,7 +23,7 @@ function impatientClock() {
   return { clock, waits };
 }
 
-t.test('retries of client commands', async (t) => {
+test('retries of client commands', async (t) => {
   const world = await joinDemoWorld(t, 'retries');
   const withKey = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'retries' };
   const gateway = await startGateway(t, world.endpoint);

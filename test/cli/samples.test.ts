@@ -1,13 +1,13 @@
 /** `svc samples write`: writes readings of any source from a CSV, with a collector key. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { joinDemoWorld } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 
 const MOUNT = 'svc_vm_filesystem_used_bytes{fstype="ext4",mountpoint="/data"}';
 
-t.test('SRC-10: svc samples write --csv stores readings once, at their own times', async (t) => {
+test('SRC-10: svc samples write --csv stores readings once, at their own times', async (t) => {
   const { svc, demo, folder } = await joinDemoWorld(t, 'samples');
   const file = join(folder, 'readings.csv');
   const now = Math.floor(Date.now() / 1000);

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { openAccess } from '../../src/cli/client/access.ts';
 import { writeSession } from '../../src/cli/client/session-file.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
@@ -13,7 +13,7 @@ import { type CliWorld, type Ran, startSeparateCliWorld } from '../support/cli-a
 import { startGateway } from '../support/faulty-gateway.ts';
 import { requestAs } from '../support/named-host.ts';
 
-t.test('svc login, logout and whoami', async (t) => {
+test('svc login, logout and whoami', async (t) => {
   const world = await startSeparateCliWorld(t, 'session');
   for (const project of ['session', 'session-other']) {
     const made = ['admin', 'project', 'create', project, '--owner', 'owner@session.test'];

@@ -1,7 +1,7 @@
 /** Times on the command line, in a process whose zone has clock changes. */
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import { test } from 'tap';
 import { parseInput } from '../../src/cli/client/arguments.ts';
 
 const MODULE = new URL('../../src/cli/client/arguments.ts', import.meta.url).href;
@@ -25,7 +25,7 @@ function inNewYork(cases: readonly (readonly [now: string, value: string])[]) {
   return JSON.parse(execFileSync(process.execPath, args, { env, cwd, encoding: 'utf8' }));
 }
 
-t.test('a time to come is understood in the local zone, and reported', (t) => {
+test('a time to come is understood in the local zone, and reported', async (t) => {
   const answers = inNewYork([
     ['2026-11-01T06:45:00Z', '01:50'],
     ['2026-03-08T07:10:00Z', '02:30'],
@@ -40,10 +40,9 @@ t.test('a time to come is understood in the local zone, and reported', (t) => {
     { minutes: 1440, notes: ['--until 2026-12-01 is 2026-12-01T00:00:00-05:00'] },
     { minutes: 1140, notes: [] },
   ]);
-  t.end();
 });
 
-t.test('a time that does not exist is refused for every option that takes one', (t) => {
+test('a time that does not exist is refused for every option that takes one', async (t) => {
   const options = ['since', 'until', 'from', 'time'].map((name) => ({
     name,
     takes: 'TIME',
@@ -56,10 +55,9 @@ t.test('a time that does not exist is refused for every option that takes one', 
     t.throws(() => input.time(name), { message });
     t.throws(() => input.timeToCome(name), { message });
   }
-  t.end();
 });
 
-t.test('a time is reported once, and a duration or an exact time is not', (t) => {
+test('a time is reported once, and a duration or an exact time is not', async (t) => {
   const options = [{ name: 'since', takes: 'TIME', help: '' }];
   const nowMs = Date.parse('2026-11-21T12:00:00Z');
   const notes: string[] = [];
@@ -72,5 +70,4 @@ t.test('a time is reported once, and a duration or an exact time is not', (t) =>
   t.equal(input.time('since'), input.time('since'));
   t.match(notes, [/^--since 2026-11-21 is 2026-11-21T00:00:00[+-]\d\d:\d\d$/]);
   t.equal(notes.length, 1);
-  t.end();
 });

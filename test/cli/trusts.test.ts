@@ -2,12 +2,12 @@
  * `svc trusts`: a workflow is verified, reviewed claim by claim and approved as reviewed; an
  * approved trust is changed, disabled and deleted, and its tokens follow at once.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { joinCliWorld } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 import { prepareAccount } from '../support/trusted-workflow.ts';
 
-t.test('svc trusts', async (t) => {
+test('svc trusts', async (t) => {
   const world = await joinCliWorld(t, 'trusts');
   const { svc, platform } = world;
   const account = await prepareAccount(world, 'trusts');

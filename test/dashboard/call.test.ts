@@ -3,7 +3,7 @@
  * stays unknown until the same bytes got a definite response. The network is a function, time is
  * virtual.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { type CallPorts, createCaller } from '../../src/dashboard/data/call.ts';
 import { createMutation } from '../../src/dashboard/data/mutation.ts';
 import { createRequestIds, type RequestIdStore } from '../../src/dashboard/data/request-ids.ts';
@@ -87,7 +87,7 @@ function refusal(status: number, code: string, reason: string, retryAfter?: stri
 /** Lets everything run that waits only for promises. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-t.test('a read is sent as JSON to the path of its method', async (t) => {
+test('a read is sent as JSON to the path of its method', async (t) => {
   const { caller, sent } = callerAnswering(ok({ name: 'projects/p', role: 'OWNER' }));
   const project = await caller.read('ProjectService', 'getProject', { name: 'projects/p' });
   t.equal(project.role, 'OWNER');
@@ -97,7 +97,7 @@ t.test('a read is sent as JSON to the path of its method', async (t) => {
   });
 });
 
-t.test('a read is retried with growing delays while the service is unreachable', async (t) => {
+test('a read is retried with growing delays while the service is unreachable', async (t) => {
   const { caller, sent, clock, events } = callerAnswering(
     new TypeError('fetch failed'),
     new TypeError('fetch failed'),
@@ -126,7 +126,7 @@ t.test('a read is retried with growing delays while the service is unreachable',
   t.same(events, ['lost', 'lost', 'reached']);
 });
 
-t.test('delays between attempts', async (t) => {
+test('delays between attempts', async (t) => {
   const error = (retryAfterMs?: number): RpcError =>
     new RpcError({ code: 'unavailable', reason: 'NOT_READY', message: '', retryAfterMs });
   const cases = [
@@ -142,7 +142,7 @@ t.test('delays between attempts', async (t) => {
   }
 });
 
-t.test('a rejected read is not retried and carries the reason', async (t) => {
+test('a rejected read is not retried and carries the reason', async (t) => {
   const { caller, sent } = callerAnswering(refusal(404, 'not_found', 'NOT_FOUND'));
   await t.rejects(caller.read('ProjectService', 'getProject', { name: 'x' }), {
     name: 'RpcError',
@@ -153,7 +153,7 @@ t.test('a rejected read is not retried and carries the reason', async (t) => {
   t.equal(sent.length, 1);
 });
 
-t.test('a read waits for a sign-in and is then resent', async (t) => {
+test('a read waits for a sign-in and is then resent', async (t) => {
   const { caller, sent, events, signIn } = callerAnswering(
     refusal(401, 'unauthenticated', 'CREDENTIAL_EXPIRED'),
     ok({ name: 'projects/p' }),
@@ -166,7 +166,7 @@ t.test('a read waits for a sign-in and is then resent', async (t) => {
   t.equal(sent.length, 2);
 });
 
-t.test('a change that needed a recent sign-in is sent again only by the same user', async (t) => {
+test('a change that needed a recent sign-in is sent again only by the same user', async (t) => {
   const tooOld = () => refusal(403, 'permission_denied', 'SIGN_IN_TOO_OLD');
   const change = (caller: ReturnType<typeof callerAnswering>['caller']) =>
     caller.prepare('ProjectService', 'setMemberRole', { name: 'm', role: 'OWNER' });
@@ -182,7 +182,7 @@ t.test('a change that needed a recent sign-in is sent again only by the same use
   t.equal(other.sent.length, 2, 'the change was not sent');
 });
 
-t.test('an aborted read stops with the reason of the abort', async (t) => {
+test('an aborted read stops with the reason of the abort', async (t) => {
   const { caller, sent } = callerAnswering(new TypeError('fetch failed'));
   const gone = new AbortController();
   const reading = caller.read('ProjectService', 'getProject', {}, { signal: gone.signal });
@@ -192,7 +192,7 @@ t.test('an aborted read stops with the reason of the abort', async (t) => {
   t.equal(sent.length, 1);
 });
 
-t.test('a request sends each position that no later response includes', async (t) => {
+test('a request sends each position that no later response includes', async (t) => {
   const { caller, sent } = callerAnswering(ok({}, 'first'), ok({}, 'second'), ok({}));
   for (let i = 0; i < 3; i += 1) await caller.read('ProjectService', 'getSelf', {});
   t.same(
@@ -202,7 +202,7 @@ t.test('a request sends each position that no later response includes', async (t
   );
 });
 
-t.test('positions of concurrent calls are all sent', async (t) => {
+test('positions of concurrent calls are all sent', async (t) => {
   const { caller, sent } = callerAnswering(ok({}, 'one'), ok({}, 'two'), ok({}));
   await Promise.all([
     caller.read('ProjectService', 'getSelf', {}),
@@ -212,37 +212,34 @@ t.test('positions of concurrent calls are all sent', async (t) => {
   t.equal(sent[2]?.positions, 'one,two');
 });
 
-t.test(
-  'a mutation whose response is lost is unknown, and is resent with the same bytes',
-  async (t) => {
-    const { caller, sent, clock } = callerAnswering(
-      new TypeError('fetch failed'),
-      refusal(503, 'unavailable', 'NOT_READY'),
-      ok({ name: 'projects/p/incidents/i' }),
-    );
-    const mutation = createMutation((note: string) =>
-      caller.prepare('AlertService', 'acknowledgeIncident', {
-        name: 'projects/p/incidents/i',
-        note,
-      }),
-    );
-    t.equal(await mutation.send('looking'), false);
-    t.match(mutation.state.value, { kind: 'unknown', error: { reason: 'NO_CONNECTION' } });
-    await clock.advance(60_000);
-    await settle();
-    t.equal(sent.length, 1, 'never automatically');
-    t.equal(await mutation.send('another'), false);
-    t.equal(sent.length, 1, 'no other change while the outcome of one is unknown');
-    t.equal(await mutation.sendAgain(), false);
-    t.equal(mutation.state.value.kind, 'unknown', 'NOT_READY decides nothing');
-    t.equal(await mutation.sendAgain(), true);
-    t.equal(mutation.state.value.kind, 'done');
-    t.equal(new Set(sent.map(({ body }) => body)).size, 1);
-    t.match(JSON.parse(sent[0]?.body ?? ''), { requestId: /^[0-9a-f-]{36}$/, note: 'looking' });
-  },
-);
+test('a mutation whose response is lost is unknown, and is resent with the same bytes', async (t) => {
+  const { caller, sent, clock } = callerAnswering(
+    new TypeError('fetch failed'),
+    refusal(503, 'unavailable', 'NOT_READY'),
+    ok({ name: 'projects/p/incidents/i' }),
+  );
+  const mutation = createMutation((note: string) =>
+    caller.prepare('AlertService', 'acknowledgeIncident', {
+      name: 'projects/p/incidents/i',
+      note,
+    }),
+  );
+  t.equal(await mutation.send('looking'), false);
+  t.match(mutation.state.value, { kind: 'unknown', error: { reason: 'NO_CONNECTION' } });
+  await clock.advance(60_000);
+  await settle();
+  t.equal(sent.length, 1, 'never automatically');
+  t.equal(await mutation.send('another'), false);
+  t.equal(sent.length, 1, 'no other change while the outcome of one is unknown');
+  t.equal(await mutation.sendAgain(), false);
+  t.equal(mutation.state.value.kind, 'unknown', 'NOT_READY decides nothing');
+  t.equal(await mutation.sendAgain(), true);
+  t.equal(mutation.state.value.kind, 'done');
+  t.equal(new Set(sent.map(({ body }) => body)).size, 1);
+  t.match(JSON.parse(sent[0]?.body ?? ''), { requestId: /^[0-9a-f-]{36}$/, note: 'looking' });
+});
 
-t.test('a creation without a response keeps its id across a reload', async (t) => {
+test('a creation without a response keeps its id across a reload', async (t) => {
   const tab = memory();
   const service = { projectName: 'projects/p', destination: { displayName: 'Pager' } };
   const ids: string[] = [];
@@ -278,7 +275,7 @@ t.test('a creation without a response keeps its id across a reload', async (t) =
   );
 });
 
-t.test('a rejected mutation has a known outcome, and the next one has a new id', async (t) => {
+test('a rejected mutation has a known outcome, and the next one has a new id', async (t) => {
   const { caller, sent } = callerAnswering(
     refusal(400, 'failed_precondition', 'INVALID_STATE'),
     ok({}),
@@ -294,7 +291,7 @@ t.test('a rejected mutation has a known outcome, and the next one has a new id',
   t.not(ids[0], ids[1]);
 });
 
-t.test('a mutation of a signed-out user opens the dialog and keeps its bytes', async (t) => {
+test('a mutation of a signed-out user opens the dialog and keeps its bytes', async (t) => {
   const { caller, sent, events } = callerAnswering(
     refusal(401, 'unauthenticated', 'CREDENTIAL_REVOKED'),
     ok({}),
@@ -309,7 +306,7 @@ t.test('a mutation of a signed-out user opens the dialog and keeps its bytes', a
   t.equal(await mutation.sendAgain(), true);
 });
 
-t.test('errors without a reason from the service', async (t) => {
+test('errors without a reason from the service', async (t) => {
   const cases = [
     { why: 'a page of a proxy', body: 'Bad gateway', reason: 'BAD_ANSWER' },
     { why: 'nothing', body: null, reason: 'BAD_ANSWER' },

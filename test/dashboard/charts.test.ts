@@ -3,7 +3,7 @@
  * browser's own clock shifts nothing. Responses are formatted as by the API.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import {
   domainOf,
   position,
@@ -49,14 +49,13 @@ function qualityWith(gaps: { startUnix: string; endUnix: string; reason: string 
   };
 }
 
-t.test('absent steps are null, and zero stays zero', (t) => {
+test('absent steps are null, and zero stays zero', async (t) => {
   const { columns, times } = historyData(answerOf([0, null, null, 7]), 'cpu');
   t.same(columns[0]?.values, [0, null, null, 7]);
   t.same(times, [START, START + 30, START + 60, START + 90]);
-  t.end();
 });
 
-t.test('values without neighbours are dots, also at the edges', (t) => {
+test('values without neighbours are dots, also at the edges', async (t) => {
   const cases = [
     { values: [1, null, 2, null, 3], lone: [0, 2, 4] },
     { values: [1, 2, null, 3], lone: [3] },
@@ -67,10 +66,9 @@ t.test('values without neighbours are dots, also at the edges', (t) => {
   for (const { values, lone } of cases) {
     t.same(historyData(answerOf(values), 'cpu').columns[0]?.lone, lone, JSON.stringify(values));
   }
-  t.end();
 });
 
-t.test('every value is drawn, in a line or as a dot', (t) => {
+test('every value is drawn, in a line or as a dot', async () => {
   fc.assert(
     fc.property(fc.array(fc.option(fc.double({ noNaN: true })), { minLength: 1 }), (values) => {
       const column = historyData(answerOf(values), 'cpu').columns[0];
@@ -82,10 +80,9 @@ t.test('every value is drawn, in a line or as a dot', (t) => {
       });
     }),
   );
-  t.end();
 });
 
-t.test('bounds and step come from the response, whatever was requested', (t) => {
+test('bounds and step come from the response, whatever was requested', async (t) => {
   const answer = answerOf([1, 2, 3], { stepSeconds: 900, endTimeUnix: String(START + 1_800) });
   answer.series[0]?.points.forEach((point, i) => {
     point.timeUnix = String(START + i * 900);
@@ -94,18 +91,16 @@ t.test('bounds and step come from the response, whatever was requested', (t) => 
   t.equal(data.stepSeconds, 900);
   t.same(data.columns[0]?.values, [1, 2, 3]);
   t.same(data.times, [START, START + 900, START + 1_800]);
-  t.end();
 });
 
-t.test('a point outside the bounds is dropped', (t) => {
+test('a point outside the bounds is dropped', async (t) => {
   const answer = answerOf([1, 2]);
   answer.series[0]?.points.push({ timeUnix: String(START + 600), value: 9 });
   answer.series[0]?.points.push({ timeUnix: String(START - 600), value: 9 });
   t.same(historyData(answer, 'cpu').columns[0]?.values, [1, 2]);
-  t.end();
 });
 
-t.test('minimum and maximum exist only if the response has them', (t) => {
+test('minimum and maximum exist only if the response has them', async (t) => {
   t.equal(historyData(answerOf([1, 2]), 'cpu').columns[0]?.least, undefined);
   const answer = answerOf([1, null, 3]);
   answer.series[0]?.points.forEach((point) => {
@@ -113,10 +108,9 @@ t.test('minimum and maximum exist only if the response has them', (t) => {
     point.max = 4;
   });
   t.match(historyData(answer, 'cpu').columns[0], { least: [0, null, 0], greatest: [4, null, 4] });
-  t.end();
 });
 
-t.test('a stale VM shows the time of its last reading and the reason of the gap', (t) => {
+test('a stale VM shows the time of its last reading and the reason of the gap', async (t) => {
   const gap = {
     startUnix: String(START + 30),
     endUnix: String(START + 9_999),
@@ -127,10 +121,9 @@ t.test('a stale VM shows the time of its last reading and the reason of the gap'
   t.same(data.gaps, [{ startUnix: START + 30, endUnix: START + 120, reason: 'NO_SAMPLES' }]);
   t.equal(gapAt(data.gaps, START + 30), undefined, 'there is no last reading');
   t.equal(gapAt(data.gaps, START + 60)?.reason, 'NO_SAMPLES');
-  t.end();
 });
 
-t.test('the last reading is not later than a gap that begins within its step', (t) => {
+test('the last reading is not later than a gap that begins within its step', async (t) => {
   const gap = {
     startUnix: String(START + 19),
     endUnix: String(START + 9_999),
@@ -144,18 +137,16 @@ t.test('the last reading is not later than a gap that begins within its step', (
     { timeUnix: START + 30, value: 6 },
     'a reading that is not due yet is not a gap',
   );
-  t.end();
 });
 
-t.test('the age of readings has no gaps, because it is known without readings', (t) => {
+test('the age of readings has no gaps, because it is known without readings', async (t) => {
   const gap = { startUnix: String(START), endUnix: String(START + 60), reason: 'NO_SAMPLES' };
   const answer = answerOf([1, 31, 61], qualityWith([gap]));
   for (const series of answer.series) series.metricId = 'telemetry_age_seconds';
   t.same(historyData(answer, 'telemetry_age_seconds').gaps, []);
-  t.end();
 });
 
-t.test('a series is named by its mount, or else by its labels', (t) => {
+test('a series is named by its mount, or else by its labels', async (t) => {
   const cases = [
     { labels: {}, name: '' },
     { labels: { device: 'vda' }, name: 'vda' },
@@ -167,17 +158,15 @@ t.test('a series is named by its mount, or else by its labels', (t) => {
     for (const series of answer.series) series.labels = labels;
     t.equal(historyData(answer, 'cpu').columns[0]?.name, name);
   }
-  t.end();
 });
 
-t.test('a response without series has times but no values', (t) => {
+test('a response without series has times but no values', async (t) => {
   const data = historyData(answerOf([null, null], { series: [] }), 'cpu');
   t.match(data, { columns: [], last: undefined });
   t.equal(data.times.length, 2);
-  t.end();
 });
 
-t.test('the smallest step with at most 720 points is requested', (t) => {
+test('the smallest step with at most 720 points is requested', async (t) => {
   const cases = [
     { hours: 0.25, step: 30 },
     { hours: 5.99, step: 30 },
@@ -195,10 +184,9 @@ t.test('the smallest step with at most 720 points is requested', (t) => {
       return points(step) <= 720 && smaller.every((each) => points(each) > 720);
     }),
   );
-  t.end();
 });
 
-t.test('ranges in the address', (t) => {
+test('ranges in the address', async (t) => {
   const now = 1_764_000_000.7;
   const of = (query: string) => parseRange(new URLSearchParams(query), now);
   t.same(of(''), { startUnix: 1_763_996_400, endUnix: 1_764_000_000, isLive: true });
@@ -208,10 +196,9 @@ t.test('ranges in the address', (t) => {
   t.match(of('from=200&to=100'), { isLive: true }, 'a reversed range is invalid');
   t.match(of('from=1e3&to=2e3'), { isLive: true });
   t.match(of('from=0&to=1000000'), { startUnix: 395_200 }, 'at most seven days');
-  t.end();
 });
 
-t.test('positions and values convert both ways, and tick marks are round', (t) => {
+test('positions and values convert both ways, and tick marks are round', async (t) => {
   const scale = { from: 100, to: 200, fromPx: 50, toPx: 850 };
   t.equal(position(scale, 150), 450);
   t.equal(valueAt(scale, 450), 150);
@@ -228,19 +215,14 @@ t.test('positions and values convert both ways, and tick marks are round', (t) =
     ['1.2 GiB', '1.22 GiB', '1.24 GiB', '1.26 GiB', '1.28 GiB'],
   );
   t.same(timeMarks(10_000, 190_000, 4), [60_000, 120_000, 180_000]);
-  t.end();
 });
 
-t.test(
-  'the value axis covers all values with a margin, and percentages stay within 0 to 100',
-  (t) => {
-    t.same(domainOf([0, 100], 'percent'), [0, 100]);
-    const [least, greatest] = domainOf([20, 40], 'bytes');
-    t.ok(least < 20 && greatest > 40);
-    t.same(domainOf([5, 5], 'load').map(Math.sign), [1, 1], 'equal values still have an axis');
-    t.end();
-  },
-);
+test('the value axis covers all values with a margin, and percentages stay within 0 to 100', async (t) => {
+  t.same(domainOf([0, 100], 'percent'), [0, 100]);
+  const [least, greatest] = domainOf([20, 40], 'bytes');
+  t.ok(least < 20 && greatest > 40);
+  t.same(domainOf([5, 5], 'load').map(Math.sign), [1, 1], 'equal values still have an axis');
+});
 
 const CONDITION = {
   metricId: 'cpu',
@@ -255,7 +237,7 @@ function sampleAt(seconds: number, value: number) {
   return { observedUnixMs: String(seconds * 1_000), value, breaches: value > 90 };
 }
 
-t.test('each gap in the window ends the line, even a tolerated one', (t) => {
+test('each gap in the window ends the line, even a tolerated one', async (t) => {
   const gap = (from: number, to: number, tolerated: boolean) => ({
     startUnixMs: String(from * 1_000),
     endUnixMs: String(to * 1_000),
@@ -281,30 +263,26 @@ t.test('each gap in the window ends the line, even a tolerated one', (t) => {
     ['tolerated', 'gap', 'sustained'],
   );
   t.match(data, { startMs: 0, endMs: 460_000 }, 'the axis reaches to the end of the span');
-  t.end();
 });
 
-t.test('the window covers both thresholds, even far from its samples', (t) => {
+test('the window covers both thresholds, even far from its samples', async (t) => {
   const data = windowData({
     condition: { ...CONDITION, recoveryThreshold: 20 },
     samples: [sampleAt(0, 95)],
     gaps: [],
   });
   t.ok(data.least < 20 && data.greatest > 95);
-  t.end();
 });
 
-t.test('a window without samples, fired by missing data, can be drawn', (t) => {
+test('a window without samples, fired by missing data, can be drawn', async (t) => {
   const data = windowData({ condition: CONDITION, samples: [], gaps: [] });
   t.same(data.marks, []);
   t.ok(data.endMs > data.startMs && data.greatest > data.least);
-  t.end();
 });
 
-t.test('the slider selects the nearest step, and the last of simultaneous steps', (t) => {
+test('the slider selects the nearest step, and the last of simultaneous steps', async (t) => {
   const steps = [0, 100, 100, 100, 300];
   t.equal(nearestStep(steps, 40), 0);
   t.equal(nearestStep(steps, 120), 3);
   t.equal(nearestStep(steps, 999), 4);
-  t.end();
 });

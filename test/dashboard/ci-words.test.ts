@@ -2,7 +2,7 @@
  * Texts of keyless CI: every refusal code of a proof or an exchange has a sentence, and changes
  * between two observations are found by value, including absent ones.
  */
-import t from 'tap';
+import { test } from 'tap';
 import type { DenialCause } from '../../actors/ci/assertion.ts';
 import type { AssertionFault } from '../../src/ci/assertions.ts';
 import { type Claim, changedClaims, workflowOf } from '../../src/dashboard/pages/ci/queries.ts';
@@ -40,16 +40,14 @@ const codes: Readonly<Record<Code, true>> = {
   'BAD_ASSERTION BEFORE_RESTORE': true,
 };
 
-t.test('DASH-18: every refusal code has a sentence, and every sentence a code', (t) => {
+test('DASH-18: every refusal code has a sentence, and every sentence a code', async (t) => {
   t.same(Object.keys(refusalTexts).sort(), Object.keys(codes).sort());
   for (const [code, text] of Object.entries(refusalTexts)) t.match(text, /^[A-Z].*[.?]$/, code);
-  t.end();
 });
 
-t.test('an unknown code is shown as is, or by its reason', (t) => {
+test('an unknown code is shown as is, or by its reason', async (t) => {
   t.equal(refusalText('TOO_NEW'), 'TOO_NEW');
   t.equal(refusalText('BAD_ASSERTION TOO_NEW'), refusalText('BAD_ASSERTION'));
-  t.end();
 });
 
 const claim = (name: string, value?: string, bound = true): Claim => ({
@@ -59,7 +57,7 @@ const claim = (name: string, value?: string, bound = true): Claim => ({
   ...(value !== undefined && { value }),
 });
 
-t.test('DASH-18: a bound claim changes by value, by appearing and by disappearing', (t) => {
+test('DASH-18: a bound claim changes by value, by appearing and by disappearing', async (t) => {
   const before = [
     claim('ref', 'main'),
     claim('event', 'push'),
@@ -80,10 +78,9 @@ t.test('DASH-18: a bound claim changes by value, by appearing and by disappearin
   t.equal(changed.get('enterprise')?.value, undefined, 'it was absent');
   t.equal(changedClaims(now, undefined).size, 0, 'there was no observation before');
   t.equal(changedClaims(now, []).size, 0);
-  t.end();
 });
 
-t.test('a workflow is named by the claims of its platform', (t) => {
+test('a workflow is named by the claims of its platform', async (t) => {
   const github = [
     claim('repository', 'acme/shop'),
     claim('workflow_ref', 'acme/shop/.github/workflows/deploy.yml@refs/heads/main'),
@@ -97,5 +94,4 @@ t.test('a workflow is named by the claims of its platform', (t) => {
     workflow: undefined,
     event: undefined,
   });
-  t.end();
 });

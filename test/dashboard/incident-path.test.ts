@@ -4,7 +4,7 @@
  */
 import { create, toJson } from '@bufbuild/protobuf';
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { alertInstanceMachine } from '../../machines/alerting/alert-instance.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import type { MachineEvent, StateValueJson } from '../../machines/platform/definition.ts';
@@ -132,34 +132,31 @@ function eventsOf(kinds: readonly Kind[]): readonly Sent[] {
   return kinds.flatMap(eventsAt);
 }
 
-t.test(
-  'DASH-10: the states at each step are the machine’s states over the events so far',
-  async (t) => {
-    const layout = await drawnLayout();
-    let longest = 0;
-    fc.assert(
-      fc.property(fc.array(kind, { maxLength: 12 }), (kinds) => {
-        const recorded = run(eventsOf(kinds));
-        const firing = recorded.findIndex(({ event }) => event.type === 'sustained');
-        const steps = recordedSteps(answered(recorded));
-        if (firing < 0) return steps.length === 0;
-        const displayed = markingsOf(layout, steps).map(({ current }) => current.toSorted());
-        // The incident: the part of the run in its commit, and everything until its end.
-        const end = recorded.findIndex(({ event }, i) => i > firing && event.type === 'recovered');
-        const { at } = (recorded[firing] as Recorded).event;
-        const first = recorded.findIndex(({ event, from }) => event.at === at && from !== null);
-        const own = recorded.slice(first, end < 0 ? undefined : end + 1);
-        longest = Math.max(longest, own.length);
-        const lived = own.map(({ to }) => stateIds(NAME, to).toSorted());
-        return JSON.stringify(displayed) === JSON.stringify(lived);
-      }),
-      { numRuns: tries(500, 400) },
-    );
-    t.ok(longest > 5, 'some incidents had many steps');
-  },
-);
+test('DASH-10: the states at each step are the machine’s states over the events so far', async (t) => {
+  const layout = await drawnLayout();
+  let longest = 0;
+  fc.assert(
+    fc.property(fc.array(kind, { maxLength: 12 }), (kinds) => {
+      const recorded = run(eventsOf(kinds));
+      const firing = recorded.findIndex(({ event }) => event.type === 'sustained');
+      const steps = recordedSteps(answered(recorded));
+      if (firing < 0) return steps.length === 0;
+      const displayed = markingsOf(layout, steps).map(({ current }) => current.toSorted());
+      // The incident: the part of the run in its commit, and everything until its end.
+      const end = recorded.findIndex(({ event }, i) => i > firing && event.type === 'recovered');
+      const { at } = (recorded[firing] as Recorded).event;
+      const first = recorded.findIndex(({ event, from }) => event.at === at && from !== null);
+      const own = recorded.slice(first, end < 0 ? undefined : end + 1);
+      longest = Math.max(longest, own.length);
+      const lived = own.map(({ to }) => stateIds(NAME, to).toSorted());
+      return JSON.stringify(displayed) === JSON.stringify(lived);
+    }),
+    { numRuns: tries(500, 400) },
+  );
+  t.ok(longest > 5, 'some incidents had many steps');
+});
 
-t.test('DASH-10: three steps of one commit have three observation times', (t) => {
+test('DASH-10: three steps of one commit have three observation times', async (t) => {
   const steps = recordedSteps(answered(run(eventsOf(['fire', 'acknowledge', 'recover']))));
   t.same(
     steps.map((step) => [step.event, timeOf(step) - START_MS]),
@@ -174,7 +171,6 @@ t.test('DASH-10: three steps of one commit have three observation times', (t) =>
   t.same(new Set(steps.slice(0, 2).map(({ decidedMs }) => decidedMs)).size, 1);
   t.equal(stepAt(steps, START_MS), 0, 'before the first step: the first');
   t.equal(stepAt(steps, START_MS + 100_000), 1, 'between steps: the one before');
-  t.end();
 });
 
 const CONDITION = {
@@ -190,7 +186,7 @@ function sample(seconds: number, value: number) {
   return { observedUnixMs: String(START_MS + seconds * 1_000), value, breaches: value > 90 };
 }
 
-t.test('DASH-10: the chart has the kept samples and then those still stored, each once', (t) => {
+test('DASH-10: the chart has the kept samples and then those still stored, each once', async (t) => {
   const steps = recordedSteps(answered(run(eventsOf(['fire', 'recover']))));
   const explanation = {
     window: [sample(30, 95), sample(60, 96)],
@@ -216,10 +212,9 @@ t.test('DASH-10: the chart has the kept samples and then those still stored, eac
   });
   const after7Days = recordedWindow(explanation as never, steps, undefined);
   t.same(after7Days?.samples, explanation.window, 'after seven days, only the kept samples');
-  t.end();
 });
 
-t.test('at most one day is recomputed, and nothing beyond the retention', (t) => {
+test('at most one day is recomputed, and nothing beyond the retention', async (t) => {
   const incident = { startedUnix: String(START_MS / 1_000) };
   const hour = 3_600_000;
   t.same(stretchOf(incident, START_MS + hour), {
@@ -231,10 +226,9 @@ t.test('at most one day is recomputed, and nothing beyond the retention', (t) =>
     endMs: START_MS - 300_000 + 24 * hour,
   });
   t.equal(stretchOf(incident, START_MS + 7 * 24 * hour), undefined);
-  t.end();
 });
 
-t.test('the decision is a part of the axis, even for an incident of several days', (t) => {
+test('the decision is a part of the axis, even for an incident of several days', async (t) => {
   const whole = { startMs: START_MS, endMs: START_MS + 86_400_000 };
   const window = { condition: CONDITION, samples: [], gaps: [] };
   const firedMs = START_MS + 3_660_000;
@@ -243,42 +237,38 @@ t.test('the decision is a part of the axis, even for an incident of several days
     endMs: START_MS + 3_960_000,
   });
   t.equal(decisionAxis(window, whole), undefined);
-  t.end();
 });
 
-t.test(
-  'DASH-10: the history shows the incident and its surroundings, as far as stored',
-  async (t) => {
-    const nowUnix = START_MS / 1_000;
-    const day = 86_400;
-    const range = (startedUnix: number, recoveredUnix?: number) =>
-      historyRange(
-        {
-          startedUnix: String(startedUnix),
-          ...(recoveredUnix !== undefined && { recoveredUnix: String(recoveredUnix) }),
-        },
-        START_MS,
-      );
-    t.same(
-      range(nowUnix - 600),
-      { startUnix: nowUnix - 2_400, endUnix: nowUnix },
-      'open incident: from half an hour before until now',
+test('DASH-10: the history shows the incident and its surroundings, as far as stored', async (t) => {
+  const nowUnix = START_MS / 1_000;
+  const day = 86_400;
+  const range = (startedUnix: number, recoveredUnix?: number) =>
+    historyRange(
+      {
+        startedUnix: String(startedUnix),
+        ...(recoveredUnix !== undefined && { recoveredUnix: String(recoveredUnix) }),
+      },
+      START_MS,
     );
-    t.same(
-      range(nowUnix - 3 * day, nowUnix - 2 * day),
-      { startUnix: nowUnix - 3.25 * day, endUnix: nowUnix - 1.75 * day },
-      'a quarter of its length on both sides',
-    );
-    t.same(
-      range(nowUnix - 30 * day),
-      { startUnix: nowUnix - 7 * day, endUnix: nowUnix },
-      'no more than is stored',
-    );
-    t.equal(range(nowUnix - 9 * day, nowUnix - 7 * day), undefined, 'nothing of it is stored');
-  },
-);
+  t.same(
+    range(nowUnix - 600),
+    { startUnix: nowUnix - 2_400, endUnix: nowUnix },
+    'open incident: from half an hour before until now',
+  );
+  t.same(
+    range(nowUnix - 3 * day, nowUnix - 2 * day),
+    { startUnix: nowUnix - 3.25 * day, endUnix: nowUnix - 1.75 * day },
+    'a quarter of its length on both sides',
+  );
+  t.same(
+    range(nowUnix - 30 * day),
+    { startUnix: nowUnix - 7 * day, endUnix: nowUnix },
+    'no more than is stored',
+  );
+  t.equal(range(nowUnix - 9 * day, nowUnix - 7 * day), undefined, 'nothing of it is stored');
+});
 
-t.test('DASH-10: an incident’s history has the series of exactly its labels', async (t) => {
+test('DASH-10: an incident’s history has the series of exactly its labels', async (t) => {
   const series = [{}, { mountpoint: '/' }, { mountpoint: '/var' }].map((labels) => ({
     metricId: 'disk_used_pct',
     unit: 'percent',

@@ -1,5 +1,5 @@
 /** State of loaded data: live, stale, failed or denied; and which rows a page renders. */
-import t from 'tap';
+import { test } from 'tap';
 import { matchKey } from '../../src/dashboard/components/shortcuts.ts';
 import { visibleRows } from '../../src/dashboard/components/visible-rows.ts';
 import { type Listing, loadPages } from '../../src/dashboard/data/listing.ts';
@@ -38,7 +38,7 @@ function loaderOf<T>(load: Load<T>, pollSeconds?: PollSeconds<T>) {
   return { loader, clock, show };
 }
 
-t.test('a value that could not be refreshed stays, with its time and the reason', async (t) => {
+test('a value that could not be refreshed stays, with its time and the reason', async (t) => {
   let answers = 0;
   const { loader, clock } = loaderOf(async () => {
     answers += 1;
@@ -62,7 +62,7 @@ t.test('a value that could not be refreshed stays, with its time and the reason'
   stop();
 });
 
-t.test('a value is stale while its read is being retried', async (t) => {
+test('a value is stale while its read is being retried', async (t) => {
   let isAway = false;
   const { loader, clock } = loaderOf(async ({ onRetry }) => {
     if (!isAway) return 'value';
@@ -79,7 +79,7 @@ t.test('a value is stale while its read is being retried', async (t) => {
   stop();
 });
 
-t.test('states without a value', (t) => {
+test('states without a value', async (t) => {
   const base = { isLoading: false, retryMs: undefined };
   const had = { ...base, value: 'v', loadedMs: 1 };
   const none = { ...base, value: undefined, loadedMs: undefined };
@@ -94,10 +94,9 @@ t.test('states without a value', (t) => {
     { why: 'loading', state: { ...none, error: undefined, isLoading: true }, kind: 'loading' },
   ];
   for (const { why, state, kind } of cases) t.equal(displayedOf(state).kind, kind, why);
-  t.end();
 });
 
-t.test('a hidden page sends no requests, and loads when it becomes visible', async (t) => {
+test('a hidden page sends no requests, and loads when it becomes visible', async (t) => {
   let requested = 0;
   const { loader, clock, show } = loaderOf(async () => {
     requested += 1;
@@ -118,7 +117,7 @@ t.test('a hidden page sends no requests, and loads when it becomes visible', asy
   t.equal(requested, 2, 'a page that was left sends no requests either');
 });
 
-t.test('the polling interval depends on the last response', async (t) => {
+test('the polling interval depends on the last response', async (t) => {
   const answers = ['ENDING', 'OVER', 'OVER'];
   let requested = 0;
   const load = async () => answers[requested++] ?? '';
@@ -137,7 +136,7 @@ t.test('the polling interval depends on the last response', async (t) => {
   stop();
 });
 
-t.test('a response that arrives after a newer request is dropped', async (t) => {
+test('a response that arrives after a newer request is dropped', async (t) => {
   const answers: ((value: string) => void)[] = [];
   const { loader } = loaderOf(() => new Promise<string>((resolve) => answers.push(resolve)));
   const stop = loader.start();
@@ -150,7 +149,7 @@ t.test('a response that arrives after a newer request is dropped', async (t) => 
   stop();
 });
 
-t.test('a list continues over short pages until it has enough rows', async (t) => {
+test('a list continues over short pages until it has enough rows', async (t) => {
   const pages = [
     { items: [], nextPageToken: 'a' },
     { items: [1], nextPageToken: 'b' },
@@ -169,7 +168,7 @@ t.test('a list continues over short pages until it has enough rows', async (t) =
   t.same(all, { items: [1, 2, 3, 4], nextPageToken: '', isSearchStopped: false });
 });
 
-t.test('a list of empty pages stops after ten and can be continued', async (t) => {
+test('a list of empty pages stops after ten and can be continued', async (t) => {
   let requested = 0;
   const loadPage = async () => {
     requested += 1;
@@ -184,7 +183,7 @@ t.test('a list of empty pages stops after ten and can be continued', async (t) =
   t.match(await loadPages(loadPage, 50, first), { items: ['found'], isSearchStopped: false });
 });
 
-t.test('only the visible rows of a long table are rendered', (t) => {
+test('only the visible rows of a long table are rendered', async (t) => {
   const view = { rowCount: 10_000, rowPx: 40, screenPx: 800 };
   t.same(visibleRows({ ...view, topPx: -300 }), {
     first: 0,
@@ -204,15 +203,13 @@ t.test('only the visible rows of a long table are rendered', (t) => {
   t.match(visibleRows({ ...view, topPx: -9_000 }), { first: 0, end: 10 }, 'below the screen');
   t.match(visibleRows({ ...view, topPx: 900_000 }), { first: 9_990, end: 10_000 }, 'above it');
   t.match(visibleRows({ ...view, rowCount: 100, topPx: 5_000 }), { first: 0, end: 100 });
-  t.end();
 });
 
-t.test('keys match alone and in pairs', (t) => {
+test('keys match alone and in pairs', async (t) => {
   const keys = [{ keys: 'j' }, { keys: 'g i' }, { keys: 'g v' }, { keys: 'j' }];
   t.same(matchKey(keys, undefined, 'j'), { found: 3 }, 'the newest wins');
   t.same(matchKey(keys, undefined, 'g'), { begins: 'g' });
   t.same(matchKey(keys, 'g', 'v'), { found: 2 });
   t.same(matchKey(keys, 'g', 'j'), { found: 3 }, 'an unknown pair: the key counts alone');
   t.equal(matchKey(keys, undefined, 'x'), undefined);
-  t.end();
 });

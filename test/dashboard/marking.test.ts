@@ -5,7 +5,7 @@
 
 import { create, toJson } from '@bufbuild/protobuf';
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import type { MachineDefinition } from '../../machines/platform/definition.ts';
 import { layoutMessage } from '../../src/audit/api/audit.ts';
@@ -48,7 +48,7 @@ const machines: readonly Walked[] = await Promise.all(
 );
 
 for (const { name, layout, edges } of machines) {
-  t.test(`${name}: each step marks the resulting states and the transitions taken`, (t) => {
+  test(`${name}: each step marks the resulting states and the transitions taken`, async (t) => {
     const ids = new Set(layout.states.map(({ id }) => id));
     const wrong = edges.filter((edge) => {
       const step = stepOf(name, edge);
@@ -61,7 +61,6 @@ for (const { name, layout, edges } of machines) {
     });
     t.ok(edges.length > 0);
     t.same(wrong.map((edge) => [stepOf(name, edge), arrowsOf(edge)]).slice(0, 3), []);
-    t.end();
   });
 }
 
@@ -80,7 +79,7 @@ function sameMembers(a: readonly string[] | undefined, b: readonly string[]): bo
   return a !== undefined && new Set(a).symmetricDifference(new Set(b)).size === 0;
 }
 
-t.test('DASH-04: a diagram shows a machine’s current and past states along any path', (t) => {
+test('DASH-04: a diagram shows a machine’s current and past states along any path', async () => {
   fc.assert(
     fc.property(
       // Not the machine itself: counterexamples are printed, and it has thousands of edges.
@@ -98,7 +97,6 @@ t.test('DASH-04: a diagram shows a machine’s current and past states along any
       },
     ),
   );
-  t.end();
 });
 
 /** Consecutive steps: each starts in the states in which the previous one ended. */
@@ -118,7 +116,7 @@ function placeOf(states: readonly string[]): string {
   return states.toSorted().join(' ');
 }
 
-t.test('the step that creates an instance enters it through its initial states', async (t) => {
+test('the step that creates an instance enters it through its initial states', async (t) => {
   const definition = machineDefinitions.get('alertInstance') as MachineDefinition;
   const layout = await layoutOf(definition);
   const step = { event: '', fromStates: [], toStates: ['alertInstance.sustaining.observed'] };
@@ -128,11 +126,10 @@ t.test('the step that creates an instance enters it through its initial states',
   t.same(markingsOf(layout, [idle])[0]?.taken, [startId('')]);
 });
 
-t.test('a timer is named by its delay', (t) => {
+test('a timer is named by its delay', async (t) => {
   t.equal(
     eventName('xstate.after.snoozeEnd.alertInstance.firing.notification.snoozed'),
     'after snoozeEnd',
   );
   t.equal(eventName('sustained'), 'sustained');
-  t.end();
 });

@@ -1,9 +1,9 @@
 /** The page of a path, and the path of a page. */
-import t from 'tap';
+import { test } from 'tap';
 import { matchPath, pathOf } from '../../src/dashboard/router/match.ts';
 import { routes } from '../../src/dashboard/routes.ts';
 
-t.test('the first row of the table that matches a path selects its page', async (t) => {
+test('the first row of the table that matches a path selects its page', async (t) => {
   const cases: readonly (readonly [string, string | undefined, object?])[] = [
     ['/projects/demo', 'overview'],
     ['/projects/demo/incidents/01K', 'incident', { incident: '01K' }],
@@ -21,7 +21,7 @@ t.test('the first row of the table that matches a path selects its page', async 
   }
 });
 
-t.test('the path of a page leads to that page, whatever its parameters contain', async (t) => {
+test('the path of a page leads to that page, whatever its parameters contain', async (t) => {
   for (const { path, page } of routes) {
     const names = path.split('/').filter((part) => part.startsWith(':'));
     const parameters = Object.fromEntries(names.map((name) => [name.slice(1), 'a /%?#é']));

@@ -2,7 +2,7 @@
  * A rule and its form, without a browser: conversion in both directions, invalid input, and
  * differences.
  */
-import t from 'tap';
+import { test } from 'tap';
 import {
   blankRule,
   differencesOf,
@@ -35,7 +35,7 @@ const spec: RuleSpec = {
   runbookUrl: 'https://runbooks.example.com/1',
 };
 
-t.test('DASH-16: an unchanged form returns the same rule', async (t) => {
+test('DASH-16: an unchanged form returns the same rule', async (t) => {
   t.same(specOf(fieldsOf(spec, 'percent'), 'percent'), spec);
   const { recoveryThreshold: _, recoverySeconds: __, ...without } = spec;
   const chosen = { ...without, allVms: false, vmNames: ['projects/p/vms/a'], threshold: 0 };
@@ -48,7 +48,7 @@ t.test('DASH-16: an unchanged form returns the same rule', async (t) => {
   t.same(specOf(fieldsOf(age, 'seconds'), 'seconds'), age, 'to the second');
 });
 
-t.test('DASH-16: unreadable input gives no rule, and its field says why', async (t) => {
+test('DASH-16: unreadable input gives no rule, and its field says why', async (t) => {
   t.equal(specOf(blankRule, ''), undefined);
   t.same(problemsOf(blankRule, ''), {
     displayName: 'missing',
@@ -71,7 +71,7 @@ t.test('DASH-16: unreadable input gives no rule, and its field says why', async 
   }
 });
 
-t.test('DASH-16: durations and quantities are read as written', async (t) => {
+test('DASH-16: durations and quantities are read as written', async (t) => {
   const lengths = [
     ['0', 0],
     ['90 s', 90],
@@ -112,7 +112,7 @@ t.test('DASH-16: durations and quantities are read as written', async (t) => {
   }
 });
 
-t.test('DASH-16: two forms differ only in fields with another meaning', async (t) => {
+test('DASH-16: two forms differ only in fields with another meaning', async (t) => {
   const theirs = { fields: fieldsOf(spec, 'percent'), unit: 'percent' };
   const differing = (changes: object) =>
     differencesOf({ fields: { ...theirs.fields, ...changes }, unit: 'percent' }, theirs);

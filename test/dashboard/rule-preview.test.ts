@@ -3,7 +3,7 @@
  * readings, and the steps of a threshold.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { limitAfterKey, limitStep, roundedLimit } from '../../src/dashboard/charts/limit-steps.ts';
 import {
   eventfulFirst,
@@ -19,7 +19,7 @@ import {
 const HOUR = 3_600;
 const WEEK = 604_800;
 
-t.test('DASH-19: a preview covers round durations of up to half a million samples', (t) => {
+test('DASH-19: a preview covers round durations of up to half a million samples', async (t) => {
   for (const [vms, seconds] of [
     [0, WEEK],
     [1, WEEK],
@@ -40,7 +40,6 @@ t.test('DASH-19: a preview covers round durations of up to half a million sample
   );
   t.equal(rangeOnRequest(400), WEEK, 'the whole week on request');
   t.equal(rangeOnRequest(500), 3 * 24 * HOUR, 'limited by the service');
-  t.end();
 });
 
 type Segment = readonly [state: 'IDLE' | 'SUSTAINING' | 'FIRING', isMissing: boolean, end: number];
@@ -66,7 +65,7 @@ function instanceOf(segments: readonly Segment[], more: Partial<PreviewedInstanc
 
 const whole = { startMs: 0, endMs: 1_000 };
 
-t.test('DASH-19: a line has a segment for each state and none where data is missing', (t) => {
+test('DASH-19: a line has a segment for each state and none where data is missing', async (t) => {
   const lane = instanceOf([
     ['IDLE', false, 200],
     ['SUSTAINING', false, 400],
@@ -81,10 +80,9 @@ t.test('DASH-19: a line has a segment for each state and none where data is miss
     { kind: 'missing', fromPx: 60, toPx: 80 },
     { kind: 'known', fromPx: 80, toPx: 100 },
   ]);
-  t.end();
 });
 
-t.test('the time before the listed segments is only marked as unlisted', (t) => {
+test('the time before the listed segments is only marked as unlisted', async (t) => {
   const lane = { ...instanceOf([['IDLE', false, 1_000]]), segmentsTruncated: true };
   const [first] = lane.segments;
   const cut = { ...lane, segments: first ? [{ ...first, startUnixMs: '500' }] : [] };
@@ -92,10 +90,9 @@ t.test('the time before the listed segments is only marked as unlisted', (t) => 
     { kind: 'unlisted', fromPx: 0, toPx: 50 },
     { kind: 'known', fromPx: 50, toPx: 100 },
   ]);
-  t.end();
 });
 
-t.test('DASH-19: a line has no more segments than pixels', (t) => {
+test('DASH-19: a line has no more segments than pixels', async () => {
   const state = fc.constantFrom('IDLE' as const, 'SUSTAINING' as const, 'FIRING' as const);
   const segments = fc.array(fc.tuple(state, fc.boolean(), fc.integer({ min: 1, max: 50 })), {
     maxLength: 300,
@@ -116,10 +113,9 @@ t.test('DASH-19: a line has no more segments than pixels', (t) => {
       return isInside && shapes.length <= 4 * Math.ceil(width / 3 + 1);
     }),
   );
-  t.end();
 });
 
-t.test('DASH-19: gaps after the first reading and runs that did not fire are counted', (t) => {
+test('DASH-19: gaps after the first reading and runs that did not fire are counted', async (t) => {
   const lane = instanceOf(
     [
       ['IDLE', true, 100_000],
@@ -151,10 +147,9 @@ t.test('DASH-19: gaps after the first reading and runs that did not fire are cou
     ['IDLE', false, 30],
   ]);
   t.same(eventfulFirst([quiet, gap, lane]), [lane, gap, quiet]);
-  t.end();
 });
 
-t.test('DASH-19: readings are drawn at their observation times, and no line crosses a gap', (t) => {
+test('DASH-19: readings are drawn at their observation times, and no line crosses a gap', async (t) => {
   const sample = (ms: number, value: number) => ({
     observedUnixMs: String(ms),
     value,
@@ -201,10 +196,9 @@ t.test('DASH-19: readings are drawn at their observation times, and no line cros
   const none = traceData({ ...trace, samples: [] }, 0, { unit: '', reason: '' });
   t.same(none.columns, []);
   t.equal(none.last, undefined);
-  t.end();
 });
 
-t.test('a threshold moves in round steps, about a hundred per chart', (t) => {
+test('a threshold moves in round steps, about a hundred per chart', async (t) => {
   t.equal(limitStep({ least: 0, greatest: 100 }), 1);
   t.equal(limitStep({ least: 12, greatest: 98 }), 1);
   t.equal(limitStep({ least: 0, greatest: 5 }), 0.1);
@@ -217,5 +211,4 @@ t.test('a threshold moves in round steps, about a hundred per chart', (t) => {
   t.equal(limitAfterKey('PageDown', 90, domain), 80);
   t.equal(limitAfterKey('ArrowRight', 0.2, { least: 0, greatest: 8 }), 0.3);
   t.equal(limitAfterKey('a', 90, domain), undefined);
-  t.end();
 });

@@ -1,5 +1,5 @@
 /** The end of a session and its return: pending calls continue for the same user only. */
-import t from 'tap';
+import { test } from 'tap';
 import { openDraft } from '../../src/dashboard/data/draft.ts';
 import { createSession, sessionState, signInPath } from '../../src/dashboard/data/session.ts';
 
@@ -12,7 +12,7 @@ function sessionWithEvents() {
   return { session, events };
 }
 
-t.test('pending calls continue when the same user is back', async (t) => {
+test('pending calls continue when the same user is back', async (t) => {
   const { session, events } = sessionWithEvents();
   session.identified('people/ada');
   const waiting = Promise.all([session.ended(), session.ended()]);
@@ -23,7 +23,7 @@ t.test('pending calls continue when the same user is back', async (t) => {
   t.same(events, []);
 });
 
-t.test('another user gets a fresh page, and nothing pending is sent', async (t) => {
+test('another user gets a fresh page, and nothing pending is sent', async (t) => {
   const { session, events } = sessionWithEvents();
   session.identified('people/ada');
   let went = false;
@@ -37,7 +37,7 @@ t.test('another user gets a fresh page, and nothing pending is sent', async (t) 
   sessionState.value = 'active';
 });
 
-t.test('other tabs are woken once per session', (t) => {
+test('other tabs are woken once per session', async (t) => {
   const { session, events } = sessionWithEvents();
   session.answered();
   session.answered();
@@ -46,15 +46,13 @@ t.test('other tabs are woken once per session', (t) => {
   session.identified('people/ada');
   session.answered();
   t.same(events, ['broadcast', 'broadcast']);
-  t.end();
 });
 
-t.test('the sign-in returns to the page with its filters', (t) => {
+test('the sign-in returns to the page with its filters', async (t) => {
   t.equal(
     signInPath('/projects/p/vms?search=web&state=RUNNING'),
     '/auth/sign-in?return=%2Fprojects%2Fp%2Fvms%3Fsearch%3Dweb%26state%3DRUNNING',
   );
-  t.end();
 });
 
 /** sessionStorage, as far as drafts use it. */
@@ -68,7 +66,7 @@ function memoryStore() {
   };
 }
 
-t.test('a draft survives a reload, without its secrets', (t) => {
+test('a draft survives a reload, without its secrets', async (t) => {
   const store = memoryStore();
   const initial = { name: '', url: '' };
   const draft = openDraft(store, 'destination', initial, ['url']);
@@ -84,19 +82,17 @@ t.test('a draft survives a reload, without its secrets', (t) => {
   t.equal(store.kept.size, 0, 'a late subscriber does not store it either');
   t.equal(reopened.isTyped(), false);
   t.equal(openDraft(store, 'destination', initial).isTyped(), false);
-  t.end();
 });
 
-t.test('an unreadable draft starts empty', (t) => {
+test('an unreadable draft starts empty', async (t) => {
   const store = memoryStore();
   store.setItem('svc-draft:rule', '{broken');
   const draft = openDraft(store, 'rule', { a: 1 });
   t.same(draft.value.value, { a: 1 });
   t.equal(draft.isTyped(), false);
-  t.end();
 });
 
-t.test('a full store loses the draft but not the form', (t) => {
+test('a full store loses the draft but not the form', async (t) => {
   const full = {
     ...memoryStore(),
     setItem: () => {
@@ -107,5 +103,4 @@ t.test('a full store loses the draft but not the form', (t) => {
   draft.value.value = { name: 'CPU' };
   t.doesNotThrow(() => draft.keep());
   t.equal(draft.value.value.name, 'CPU');
-  t.end();
 });

@@ -2,7 +2,7 @@
  * The watch of incidents across several tabs: one stream, and no change lost when the tab with the
  * stream is closed or falls silent. Locks, channel and stream are functions; time is virtual.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { EnvelopeReader, encodeEnvelope } from '../../src/dashboard/data/envelopes.ts';
 import {
   type Incident,
@@ -112,7 +112,7 @@ class Browser {
   }
 }
 
-t.test('tabs of a browser share one stream, and all see each change', async (t) => {
+test('tabs of a browser share one stream, and all see each change', async (t) => {
   const browser = new Browser();
   const tabs = Array.from({ length: 8 }, () => browser.open());
   await settle();
@@ -124,7 +124,7 @@ t.test('tabs of a browser share one stream, and all see each change', async (t) 
   for (const { watch } of tabs) watch.stop();
 });
 
-t.test('a tab that joins knows at once whether changes are live', async (t) => {
+test('a tab that joins knows at once whether changes are live', async (t) => {
   const browser = new Browser();
   const first = browser.open();
   await settle();
@@ -139,27 +139,24 @@ t.test('a tab that joins knows at once whether changes are live', async (t) => {
   for (const { watch } of [first, early, late]) watch.stop();
 });
 
-t.test(
-  'when the tab with the stream is closed, another one opens it, and all list again',
-  async (t) => {
-    const browser = new Browser();
-    const [first, second, third] = [browser.open(), browser.open(), browser.open()];
-    await settle();
-    browser.streams[0]?.receive(['a']);
-    await settle();
-    first.watch.stop();
-    await settle();
-    t.equal(browser.streams.length, 1);
-    t.not(browser.streams[0]?.tab, 0);
-    browser.streams[0]?.receive([]);
-    browser.streams[0]?.receive(['b']);
-    await settle();
-    for (const { seen } of [second, third]) t.same(seen, ['list', 'a', 'list', 'b']);
-    for (const { watch } of [second, third]) watch.stop();
-  },
-);
+test('when the tab with the stream is closed, another one opens it, and all list again', async (t) => {
+  const browser = new Browser();
+  const [first, second, third] = [browser.open(), browser.open(), browser.open()];
+  await settle();
+  browser.streams[0]?.receive(['a']);
+  await settle();
+  first.watch.stop();
+  await settle();
+  t.equal(browser.streams.length, 1);
+  t.not(browser.streams[0]?.tab, 0);
+  browser.streams[0]?.receive([]);
+  browser.streams[0]?.receive(['b']);
+  await settle();
+  for (const { seen } of [second, third]) t.same(seen, ['list', 'a', 'list', 'b']);
+  for (const { watch } of [second, third]) watch.stop();
+});
 
-t.test('a silent stream is reopened, and all list again', async (t) => {
+test('a silent stream is reopened, and all list again', async (t) => {
   const browser = new Browser();
   const tab = browser.open();
   await settle();
@@ -179,7 +176,7 @@ t.test('a silent stream is reopened, and all list again', async (t) => {
   tab.watch.stop();
 });
 
-t.test('a silent holder loses the stream to another tab', async (t) => {
+test('a silent holder loses the stream to another tab', async (t) => {
   const browser = new Browser();
   const frozen = browser.open(new VirtualClock(0));
   const tab = browser.open();
@@ -202,7 +199,7 @@ t.test('a silent holder loses the stream to another tab', async (t) => {
   for (const { watch } of [frozen, tab]) watch.stop();
 });
 
-t.test('a broken stream is reopened after growing delays', async (t) => {
+test('a broken stream is reopened after growing delays', async (t) => {
   const browser = new Browser();
   const tab = browser.open();
   await settle();
@@ -222,7 +219,7 @@ t.test('a broken stream is reopened after growing delays', async (t) => {
   tab.watch.stop();
 });
 
-t.test('envelopes are read completely, wherever the network splits them', (t) => {
+test('envelopes are read completely, wherever the network splits them', async (t) => {
   const bytes = [{ a: 1 }, { b: 'ä' }, {}].map((json) => encodeEnvelope(json));
   const all = new Uint8Array(bytes.flatMap((each) => [...each]));
   for (let cut = 1; cut < all.length; cut += 1) {
@@ -234,12 +231,10 @@ t.test('envelopes are read completely, wherever the network splits them', (t) =>
       `cut after ${cut} bytes`,
     );
   }
-  t.end();
 });
 
-t.test('the last envelope of a stream is marked', (t) => {
+test('the last envelope of a stream is marked', async (t) => {
   const end = encodeEnvelope({});
   end[0] = 2;
   t.same(new EnvelopeReader().read(end), [{ isEnd: true, json: {} }]);
-  t.end();
 });

@@ -1,13 +1,13 @@
 /** Allowed addresses and ports of a webhook, as written and as parsed. */
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
-import t from 'tap';
+import { test } from 'tap';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
 import { isPublicAddress } from '../../src/delivery/notify/http/public-address.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { tries } from '../support/tries.ts';
 
-t.test('HOOK-17: a forbidden URL is rejected with its reason', async (t) => {
+test('HOOK-17: a forbidden URL is rejected with its reason', async (t) => {
   const guard = new AddressGuard({ hosts: [], http: false });
   const cases: readonly (readonly [string, RegExp | undefined])[] = [
     ['https://example.com/hook', undefined],
@@ -38,7 +38,7 @@ t.test('HOOK-17: a forbidden URL is rejected with its reason', async (t) => {
   }
 });
 
-t.test('HOOK-17: only hosts that the operator allows are exempt', async (t) => {
+test('HOOK-17: only hosts that the operator allows are exempt', async (t) => {
   const guard = new AddressGuard({ hosts: ['127.0.0.0/8', 'hooks.lab'], http: true });
   t.equal(guard.refuseUrl('http://127.0.0.1:9090/x'), undefined);
   t.equal(guard.refuseUrl('http://hooks.lab/x'), undefined);
@@ -51,7 +51,7 @@ t.test('HOOK-17: only hosts that the operator allows are exempt', async (t) => {
   t.throws(() => new AddressGuard({ hosts: ['nonsense/8'], http: false }), RangeError);
 });
 
-t.test('HOOK-17: only addresses of the public internet are public, in any notation', (t) => {
+test('HOOK-17: only addresses of the public internet are public, in any notation', async (t) => {
   const open = [
     '8.8.8.8',
     '2606:4700::1',
@@ -104,7 +104,6 @@ t.test('HOOK-17: only addresses of the public internet are public, in any notati
   ];
   for (const address of open) t.equal(isPublicAddress(address), true, address);
   for (const address of closed) t.equal(isPublicAddress(address), false, address);
-  t.end();
 });
 
 /**
@@ -167,7 +166,7 @@ function within(block: string): fc.Arbitrary<string> {
   });
 }
 
-t.test('HOOK-17: special addresses are never public, in any IPv6 form', (t) => {
+test('HOOK-17: special addresses are never public, in any IPv6 form', async (t) => {
   const carriers: readonly ((ipv4: string) => string)[] = [
     (ipv4) => `::ffff:${ipv4}`,
     (ipv4) => `64:ff9b::${ipv4}`,
@@ -189,33 +188,28 @@ t.test('HOOK-17: special addresses are never public, in any IPv6 form', (t) => {
     { numRuns: tries(2_000) },
   );
   t.pass();
-  t.end();
 });
 
-t.test(
-  'HOOK-17: ports of other protocols are rejected, and an allow-list rejects all others',
-  (t) => {
-    const any = new AddressGuard({ hosts: ['127.0.0.1'], http: true });
-    for (const port of [22, 25, 465, 587, 6667]) {
-      const sentence = `Port ${port} belongs to another protocol. Use a port for https, such as 443`;
-      t.equal(any.refuseUrl(`https://example.com:${port}/`), sentence);
-      t.equal(any.refuseUrl(`https://127.0.0.1:${port}/`), sentence, 'also on allowed hosts');
-    }
-    for (const port of [80, 443, 8080, 8443, 9000, 65_535]) {
-      t.equal(any.refuseUrl(`https://example.com:${port}/`), undefined);
-    }
-    const { settings } = loadConfig([], { SVC_WEBHOOK_PORTS: '443, 8443-8445' });
-    const ports = settings.webhookPorts ?? [];
-    const some = new AddressGuard({ hosts: ['127.0.0.1'], http: true, ports });
-    for (const url of ['https://example.com/', 'https://example.com:8444/', 'https://127.0.0.1/']) {
-      t.equal(some.refuseUrl(url), undefined, url);
-    }
-    const sentence = (port: number) => `Port ${port} is not allowed here. Use 443 or 8443-8445`;
-    t.equal(some.refuseUrl('https://example.com:8446/'), sentence(8446));
-    t.equal(some.refuseUrl('http://127.0.0.1/'), sentence(80), 'http has a port too');
-    for (const bad of ['0', '70000', '9-8', 'https', '443;8443', '-1', '1-2-3']) {
-      t.throws(() => loadConfig([], { SVC_WEBHOOK_PORTS: bad }), /SVC_WEBHOOK_PORTS/, bad);
-    }
-    t.end();
-  },
-);
+test('HOOK-17: ports of other protocols are rejected, and an allow-list rejects all others', async (t) => {
+  const any = new AddressGuard({ hosts: ['127.0.0.1'], http: true });
+  for (const port of [22, 25, 465, 587, 6667]) {
+    const sentence = `Port ${port} belongs to another protocol. Use a port for https, such as 443`;
+    t.equal(any.refuseUrl(`https://example.com:${port}/`), sentence);
+    t.equal(any.refuseUrl(`https://127.0.0.1:${port}/`), sentence, 'also on allowed hosts');
+  }
+  for (const port of [80, 443, 8080, 8443, 9000, 65_535]) {
+    t.equal(any.refuseUrl(`https://example.com:${port}/`), undefined);
+  }
+  const { settings } = loadConfig([], { SVC_WEBHOOK_PORTS: '443, 8443-8445' });
+  const ports = settings.webhookPorts ?? [];
+  const some = new AddressGuard({ hosts: ['127.0.0.1'], http: true, ports });
+  for (const url of ['https://example.com/', 'https://example.com:8444/', 'https://127.0.0.1/']) {
+    t.equal(some.refuseUrl(url), undefined, url);
+  }
+  const sentence = (port: number) => `Port ${port} is not allowed here. Use 443 or 8443-8445`;
+  t.equal(some.refuseUrl('https://example.com:8446/'), sentence(8446));
+  t.equal(some.refuseUrl('http://127.0.0.1/'), sentence(80), 'http has a port too');
+  for (const bad of ['0', '70000', '9-8', 'https', '443;8443', '-1', '1-2-3']) {
+    t.throws(() => loadConfig([], { SVC_WEBHOOK_PORTS: bad }), /SVC_WEBHOOK_PORTS/, bad);
+  }
+});

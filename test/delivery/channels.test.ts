@@ -4,7 +4,7 @@
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { startCliWorld } from '../support/cli-against-service.ts';
 import { bodyOf, headerOf, startMailServer } from '../support/mail-server.ts';
 import { parseMail } from '../support/mime.ts';
@@ -39,7 +39,7 @@ async function startServices(t: Test) {
   return { got, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 }
 
-t.test('a test notification arrives through every channel of the service', async (t) => {
+test('a test notification arrives through every channel of the service', async (t) => {
   const mails = await startMailServer(t);
   const { got, origin } = await startServices(t);
   const world = await startCliWorld(t, {

@@ -5,7 +5,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { decodeChatBody, encodeChatBody } from '../../src/delivery/notify/chat/chat-kind.ts';
 import { discordService, escapeDiscord } from '../../src/delivery/notify/discord/discord.ts';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
@@ -26,7 +26,7 @@ const TEAMS =
   'https://prod-00.westus.logic.azure.com:443/workflows/0f/triggers/manual/paths/invoke?api-version=2016-06-01&sp=%2Ftriggers%2Fmanual%2Frun&sig=a_b-c%2Bd';
 const DISCORD = 'https://discord.com/api/webhooks/1/aB-c_d';
 
-t.test('HOOK-18: a chat destination accepts only URLs of its own service', async (t) => {
+test('HOOK-18: a chat destination accepts only URLs of its own service', async (t) => {
   const guard = new AddressGuard({ hosts: ['127.0.0.0/8', 'chat.lab'], http: true });
   const taken: readonly (readonly [ChatKind, string])[] = [
     ['slack', SLACK],
@@ -79,7 +79,7 @@ t.test('HOOK-18: a chat destination accepts only URLs of its own service', async
   for (const [kind, url, why] of refused) t.match(refuseUrl(kind, url, guard), why, url);
 });
 
-t.test('HOOK-20: a URL is sent byte for byte as pasted', async (t) => {
+test('HOOK-20: a URL is sent byte for byte as pasted', async (t) => {
   t.equal(requestTarget(TEAMS), TEAMS.slice(TEAMS.indexOf('/workflows')));
   t.equal(requestTarget('https://h.example/a/%2e%2E/./b?q={x}#part'), '/a/%2e%2E/./b?q={x}');
   t.equal(requestTarget('https://h.example?x=1'), '/?x=1');
@@ -119,56 +119,49 @@ function insist(condition: boolean, sentence: string): void {
   if (!condition) throw new Error(sentence);
 }
 
-t.test(
-  'HOOK-19: Slack messages keep the size limits for any names, which are never markup',
-  async (t) => {
-    t.doesNotThrow(() =>
-      forAllNames('slack', ({ document, body }) => {
-        insist(document.length < 8_000, `${document.length} characters`);
-        const blocks = body.blocks as { type: string; text?: { type: string; text: string } }[];
-        insist(blocks.length <= 50, `${blocks.length} blocks`);
-        for (const { type, text } of blocks) {
-          if (type === 'header') insist((text?.text.length ?? 0) <= 150, 'the header is too long');
-          if (type === 'section')
-            insist((text?.text.length ?? 0) <= 3_000, 'a section is too long');
-          insist(text === undefined || text.type === 'plain_text', `${type} has formatting`);
-        }
-        const link = '<https://svc.example.com/projects/acme/incidents/inc_1|Open the incident>';
-        const links = [link, `<${RUNBOOK_URL}|Open the runbook>`];
-        for (const text of textsOf(body).filter((each) => !links.includes(each))) {
-          insist(!/[<>]|&(?!(?:amp|lt|gt);)/.test(text), `unescaped: ${text}`);
-        }
-      }),
-    );
-    t.equal(escapeSlack('<!channel> & <@U1>'), '&lt;!channel&gt; &amp; &lt;@U1&gt;');
-  },
-);
+test('HOOK-19: Slack messages keep the size limits for any names, which are never markup', async (t) => {
+  t.doesNotThrow(() =>
+    forAllNames('slack', ({ document, body }) => {
+      insist(document.length < 8_000, `${document.length} characters`);
+      const blocks = body.blocks as { type: string; text?: { type: string; text: string } }[];
+      insist(blocks.length <= 50, `${blocks.length} blocks`);
+      for (const { type, text } of blocks) {
+        if (type === 'header') insist((text?.text.length ?? 0) <= 150, 'the header is too long');
+        if (type === 'section') insist((text?.text.length ?? 0) <= 3_000, 'a section is too long');
+        insist(text === undefined || text.type === 'plain_text', `${type} has formatting`);
+      }
+      const link = '<https://svc.example.com/projects/acme/incidents/inc_1|Open the incident>';
+      const links = [link, `<${RUNBOOK_URL}|Open the runbook>`];
+      for (const text of textsOf(body).filter((each) => !links.includes(each))) {
+        insist(!/[<>]|&(?!(?:amp|lt|gt);)/.test(text), `unescaped: ${text}`);
+      }
+    }),
+  );
+  t.equal(escapeSlack('<!channel> & <@U1>'), '&lt;!channel&gt; &amp; &lt;@U1&gt;');
+});
 
-t.test(
-  'HOOK-20: Teams messages keep the size limits for any names, which are never markup',
-  async (t) => {
-    t.doesNotThrow(() =>
-      forAllNames('teams', ({ document, body }) => {
-        insist(
-          Buffer.byteLength(document) <= TEAMS_BYTES_MAX,
-          `${Buffer.byteLength(document)} bytes`,
-        );
-        const [attachment, second] = body.attachments as {
-          content: { version: string; body: [] };
-        }[];
-        insist(second === undefined && attachment?.content.version === '1.2', 'one card of 1.2');
-        const blocks = (attachment?.content.body ?? []) as TeamsBlock[];
-        for (const { type, inlines } of blocks) {
-          insist(type === 'RichTextBlock', `${type} is Markdown`);
-          for (const { type, text } of inlines) {
-            insist(type === 'TextRun' && text !== '', 'a run is empty, or not a run');
-            insist(!/\{\{(?:DATE|TIME)\(/i.test(text), `replaced by a client: ${text}`);
-          }
+test('HOOK-20: Teams messages keep the size limits for any names, which are never markup', async (t) => {
+  t.doesNotThrow(() =>
+    forAllNames('teams', ({ document, body }) => {
+      insist(
+        Buffer.byteLength(document) <= TEAMS_BYTES_MAX,
+        `${Buffer.byteLength(document)} bytes`,
+      );
+      const [attachment, second] = body.attachments as {
+        content: { version: string; body: [] };
+      }[];
+      insist(second === undefined && attachment?.content.version === '1.2', 'one card of 1.2');
+      const blocks = (attachment?.content.body ?? []) as TeamsBlock[];
+      for (const { type, inlines } of blocks) {
+        insist(type === 'RichTextBlock', `${type} is Markdown`);
+        for (const { type, text } of inlines) {
+          insist(type === 'TextRun' && text !== '', 'a run is empty, or not a run');
+          insist(!/\{\{(?:DATE|TIME)\(/i.test(text), `replaced by a client: ${text}`);
         }
-      }),
-    );
-  },
-);
+      }
+    }),
+  );
+});
 
 interface TeamsBlock {
   readonly type: string;
@@ -184,7 +177,7 @@ function teamsLines(document: string): string[] {
   return blocks.map(({ inlines }) => inlines.map(({ text }) => text).join(''));
 }
 
-t.test('HOOK-20: Teams displays every text as it was written', async (t) => {
+test('HOOK-20: Teams displays every text as it was written', async (t) => {
   const name = '1. *x* [a](http://b) <at>z</at> & \\ {{DATE(2026-01-01T00:00:00Z,SHORT)}} - c: d';
   const lines = teamsLines(SERVICES.teams.render(messageNamed(name)).full);
   t.ok(lines.includes(`VM: ${name}`), lines.join('\n'));
@@ -197,58 +190,52 @@ interface Embed {
   readonly fields?: readonly { readonly name: string; readonly value: string }[];
 }
 
-t.test(
-  'HOOK-21: Discord messages keep the size limits for any names, which are never markup',
-  async (t) => {
-    t.doesNotThrow(() =>
-      forAllNames('discord', ({ body }) => {
-        insist(JSON.stringify(body.allowed_mentions) === '{"parse":[]}', 'it may mention');
-        const [embed, second] = body.embeds as Embed[];
-        if (!embed || second) throw new Error('There is not exactly one embed');
-        const { title, description = '', fields = [] } = embed;
-        insist(title.length >= 1 && title.length <= 256, 'the title is too long');
-        insist(description.length <= 4_096, 'the description is too long');
-        insist(fields.length <= 25, 'too many fields');
-        for (const { name, value } of fields) {
-          insist(name.length >= 1 && name.length <= 256, 'a name is too long, or empty');
-          insist(value.length >= 1 && value.length <= 1_024, 'a value is too long, or empty');
-        }
-        const texts = [title, description, ...fields.flatMap(({ name, value }) => [name, value])];
-        insist(texts.join('').length <= 6_000, 'the embed is too long');
-        for (const text of texts) {
-          const ours = text.replace(`<${RUNBOOK_URL}>`, '');
-          const unescaped = ours.replaceAll(/\\[!-/:-@[-`{-~]/g, '');
-          insist(!/[!-/:-@[-`{-~]/.test(unescaped), `unescaped: ${text}`);
-        }
-      }),
+test('HOOK-21: Discord messages keep the size limits for any names, which are never markup', async (t) => {
+  t.doesNotThrow(() =>
+    forAllNames('discord', ({ body }) => {
+      insist(JSON.stringify(body.allowed_mentions) === '{"parse":[]}', 'it may mention');
+      const [embed, second] = body.embeds as Embed[];
+      if (!embed || second) throw new Error('There is not exactly one embed');
+      const { title, description = '', fields = [] } = embed;
+      insist(title.length >= 1 && title.length <= 256, 'the title is too long');
+      insist(description.length <= 4_096, 'the description is too long');
+      insist(fields.length <= 25, 'too many fields');
+      for (const { name, value } of fields) {
+        insist(name.length >= 1 && name.length <= 256, 'a name is too long, or empty');
+        insist(value.length >= 1 && value.length <= 1_024, 'a value is too long, or empty');
+      }
+      const texts = [title, description, ...fields.flatMap(({ name, value }) => [name, value])];
+      insist(texts.join('').length <= 6_000, 'the embed is too long');
+      for (const text of texts) {
+        const ours = text.replace(`<${RUNBOOK_URL}>`, '');
+        const unescaped = ours.replaceAll(/\\[!-/:-@[-`{-~]/g, '');
+        insist(!/[!-/:-@[-`{-~]/.test(unescaped), `unescaped: ${text}`);
+      }
+    }),
+  );
+  t.equal(escapeDiscord('**@everyone**'), '\\*\\*\\@everyone\\*\\*');
+});
+
+test('HOOK-22: a long name is cut between code points, with the number of omitted ones', async (t) => {
+  for (const kind of ['slack', 'teams', 'discord'] as const) {
+    const { full } = SERVICES[kind].render(messageNamed('𝒳'.repeat(1_000)));
+    const texts = textsOf(JSON.parse(full)).map((text) => text.replaceAll('\\', ''));
+    t.ok(
+      texts.some((text) => /𝒳… \(\d+ more characters\)/u.test(text)),
+      kind,
     );
-    t.equal(escapeDiscord('**@everyone**'), '\\*\\*\\@everyone\\*\\*');
-  },
-);
+    const match = texts
+      .map((text) => /^(?:VM: )?(𝒳+)… \((\d+) more characters\)$/mu.exec(text))
+      .find((found) => found);
+    t.equal(
+      [...(match?.[1] ?? '')].length + Number(match?.[2]),
+      1_000,
+      `${kind}: no character is lost`,
+    );
+  }
+});
 
-t.test(
-  'HOOK-22: a long name is cut between code points, with the number of omitted ones',
-  async (t) => {
-    for (const kind of ['slack', 'teams', 'discord'] as const) {
-      const { full } = SERVICES[kind].render(messageNamed('𝒳'.repeat(1_000)));
-      const texts = textsOf(JSON.parse(full)).map((text) => text.replaceAll('\\', ''));
-      t.ok(
-        texts.some((text) => /𝒳… \(\d+ more characters\)/u.test(text)),
-        kind,
-      );
-      const match = texts
-        .map((text) => /^(?:VM: )?(𝒳+)… \((\d+) more characters\)$/mu.exec(text))
-        .find((found) => found);
-      t.equal(
-        [...(match?.[1] ?? '')].length + Number(match?.[2]),
-        1_000,
-        `${kind}: no character is lost`,
-      );
-    }
-  },
-);
-
-t.test('users read the name unchanged', async (t) => {
+test('users read the name unchanged', async (t) => {
   const name = 'web-1 <prod> *x* [a](b) & "c"';
   const slack = textsOf(JSON.parse(SERVICES.slack.render(messageNamed(name)).full)).join('\n');
   const decoded = slack.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
@@ -272,7 +259,7 @@ function linesIn(kind: ChatKind, document: string): string[] {
   return texts.map(kind === 'slack' ? decode : unescaped);
 }
 
-t.test('HOOK-22: joiners of Persian, Indic scripts and emoji stay', async (t) => {
+test('HOOK-22: joiners of Persian, Indic scripts and emoji stay', async (t) => {
   for (const name of ['می\u200cخواهم', '👩\u200d💻 Zürich', 'ക്\u200dഷ', '❤\ufe0f']) {
     t.equal(oneLine(name), name);
     for (const kind of ['slack', 'teams', 'discord'] as const) {
@@ -286,7 +273,7 @@ t.test('HOOK-22: joiners of Persian, Indic scripts and emoji stay', async (t) =>
   t.equal(oneLine('\u200d\u200c\ufe0f'), '', 'a name of joiners alone has no visible text');
 });
 
-t.test('HOOK-22: the lines of a runbook stay lines', async (t) => {
+test('HOOK-22: the lines of a runbook stay lines', async (t) => {
   const text = 'Line one\nLine two: do *this*\n\n- item <1>';
   for (const kind of ['slack', 'teams', 'discord'] as const) {
     const message = messageNamed('web-1', { runbook: { text, url: '' } });
@@ -297,7 +284,7 @@ t.test('HOOK-22: the lines of a runbook stay lines', async (t) => {
   }
 });
 
-t.test('HOOK-28: a group lists as many incidents as fit into the service', async (t) => {
+test('HOOK-28: a group lists as many incidents as fit into the service', async (t) => {
   const members = Array.from({ length: 200 }, (_, i) => {
     return { name: `web-${i}.example.com`, value: '93.5 %, since 2026-01-01 00:00:00 UTC' };
   });
@@ -324,7 +311,7 @@ t.test('HOOK-28: a group lists as many incidents as fit into the service', async
   }
 });
 
-t.test('HOOK-21: a link that Discord rejects is text', async (t) => {
+test('HOOK-21: a link that Discord rejects is text', async (t) => {
   const hosts = ['http://monitor:8080', 'http://[::1]:8080', 'https://localhost'];
   for (const origin of hosts) {
     const { full, short } = SERVICES.discord.render(
@@ -341,7 +328,7 @@ t.test('HOOK-21: a link that Discord rejects is text', async (t) => {
   }
 });
 
-t.test('HOOK-22: the plainest form is text alone, within the limits', async (t) => {
+test('HOOK-22: the plainest form is text alone, within the limits', async (t) => {
   const property = fc.property(names, (name) => {
     for (const kind of ['slack', 'teams', 'discord'] as const) {
       const { plain } = SERVICES[kind].render(messageNamed(name));
@@ -407,136 +394,127 @@ async function startService(t: Test) {
   };
 }
 
-t.test(
-  'HOOK-18: each answer of a chat service has the outcome that the service intends',
-  async (t) => {
-    const { send } = await startService(t);
-    const ok = { kind: 'accepted' };
-    const retry = { kind: 'failed', unknown: false };
-    const final = { kind: 'refused', pauseDestination: false, content: true };
-    const pauses = { kind: 'refused', pauseDestination: true };
-    const cases: readonly (readonly [ChatKind, Scripted, object])[] = [
-      ['slack', { status: 200, text: 'ok' }, ok],
-      ['slack', { status: 200, text: '<html>captive portal</html>' }, retry],
-      [
-        'slack',
-        { status: 429, headers: { 'retry-after': '3' } },
-        { ...retry, slows: true, retryAfterMs: 3_000 },
-      ],
-      ['slack', { status: 500, text: 'rollup_error' }, retry],
-      ['slack', { status: 503 }, { ...retry, slows: true }],
-      [
-        'slack',
-        { status: 302, headers: { location: '/' } },
-        { ...retry, error: /Enter the final URL/ },
-      ],
-      ['slack', { status: 400, text: 'invalid_payload' }, { ...final, excerpt: 'invalid_payload' }],
-      ['slack', { status: 403, text: 'invalid_token' }, pauses],
-      ['slack', { status: 404, text: 'no_service' }, pauses],
-      ['slack', { status: 410, text: 'channel_is_archived' }, pauses],
-      ['teams', { status: 202 }, ok],
-      [
-        'teams',
-        { status: 429, headers: { 'retry-after': '10' } },
-        { ...retry, slows: true, retryAfterMs: 10_000 },
-      ],
-      ['teams', { status: 502 }, { ...retry, slows: true }],
-      ['teams', { status: 400, text: '{"error":{"code":"TriggerInputSchemaMismatch"}}' }, final],
-      ['teams', { status: 401 }, pauses],
-      ['teams', { status: 404 }, pauses],
-      ['discord', { status: 200, text: '{"id":"1"}' }, ok],
-      [
-        'discord',
-        { status: 429, text: '{"retry_after":0.65,"global":false}' },
-        { ...retry, slows: true, retryAfterMs: 650 },
-      ],
-      [
-        'discord',
-        { status: 429, text: '{"retry_after":0.65}', headers: { 'retry-after': '2' } },
-        { ...retry, retryAfterMs: 2_000 },
-      ],
-      [
-        'discord',
-        { status: 429, text: '<html>', headers: { 'retry-after': '5' } },
-        { ...retry, retryAfterMs: 5_000 },
-      ],
-      [
-        'discord',
-        { status: 429, text: '{"retry_after":64}' },
-        { ...retry, slows: true, retryAfterMs: 64_000 },
-      ],
-      ['discord', { status: 429, text: 'null' }, { ...retry, slows: true }],
-      [
-        'discord',
-        { status: 429, text: '{"retry_after":9000,"global":true}' },
-        { ...retry, retryAfterMs: 9_000_000, isGlobalLimit: true },
-      ],
-      ['discord', { status: 400, text: '{"code":50006}' }, final],
-      ['discord', { status: 401 }, pauses],
-      ['discord', { status: 403 }, pauses],
-      ['discord', { status: 404, text: '{"code":10015}' }, pauses],
-      ['discord', { status: 408 }, retry],
-      ['discord', { status: 500 }, retry],
-    ];
-    for (const [kind, answer, outcome] of cases) {
-      t.match(
-        await send(kind, [answer]),
-        outcome,
-        `${kind} answers ${answer.status} ${answer.text ?? ''}`,
-      );
-    }
-  },
-);
-
-t.test(
-  'HOOK-22: a message rejected for its size is sent shorter once, then abandoned',
-  async (t) => {
-    const { got, send } = await startService(t);
-    const tooLarge = {
-      slack: { status: 400, text: 'msg_too_long' },
-      teams: { status: 413, text: '' },
-      discord: { status: 400, text: '{"code":50035,"errors":{"x":"BASE_TYPE_MAX_LENGTH"}}' },
-    };
-    for (const kind of ['slack', 'teams', 'discord'] as const) {
-      const { full, short } = SERVICES[kind].render(messageNamed('web-1'));
-      const ok = { status: kind === 'teams' ? 202 : 200, text: 'ok' };
-      const refusedFull = {
-        kind: 'failed',
-        unknown: false,
-        error: /next attempt sends a short form/,
-      };
-      const sent: (string | undefined)[] = [];
-      const attempt = async (answer: Scripted, outcome: object) => {
-        t.match(await send(kind, [answer]), outcome, kind);
-        t.equal(got.length, 1, 'one message per attempt: a service grants one per second');
-        sent.push(got[0]?.body);
-      };
-      await attempt(tooLarge[kind], refusedFull);
-      await attempt({ status: 503 }, { kind: 'failed' });
-      await attempt(ok, { kind: 'accepted' });
-      t.same(sent, [full, short, short], kind);
-      await attempt(tooLarge[kind], refusedFull);
-      await attempt(tooLarge[kind], { kind: 'refused', pauseDestination: false, error: /size/ });
-    }
-  },
-);
-
-t.test(
-  'the request is the stored body, sent to the pasted path, and an answer is stored without that path',
-  async (t) => {
-    const { got, send } = await startService(t);
-    const secret = 'aB3_secret-token-of-the-channel';
-    const outcome = await send(
+test('HOOK-18: each answer of a chat service has the outcome that the service intends', async (t) => {
+  const { send } = await startService(t);
+  const ok = { kind: 'accepted' };
+  const retry = { kind: 'failed', unknown: false };
+  const final = { kind: 'refused', pauseDestination: false, content: true };
+  const pauses = { kind: 'refused', pauseDestination: true };
+  const cases: readonly (readonly [ChatKind, Scripted, object])[] = [
+    ['slack', { status: 200, text: 'ok' }, ok],
+    ['slack', { status: 200, text: '<html>captive portal</html>' }, retry],
+    [
+      'slack',
+      { status: 429, headers: { 'retry-after': '3' } },
+      { ...retry, slows: true, retryAfterMs: 3_000 },
+    ],
+    ['slack', { status: 500, text: 'rollup_error' }, retry],
+    ['slack', { status: 503 }, { ...retry, slows: true }],
+    [
+      'slack',
+      { status: 302, headers: { location: '/' } },
+      { ...retry, error: /Enter the final URL/ },
+    ],
+    ['slack', { status: 400, text: 'invalid_payload' }, { ...final, excerpt: 'invalid_payload' }],
+    ['slack', { status: 403, text: 'invalid_token' }, pauses],
+    ['slack', { status: 404, text: 'no_service' }, pauses],
+    ['slack', { status: 410, text: 'channel_is_archived' }, pauses],
+    ['teams', { status: 202 }, ok],
+    [
+      'teams',
+      { status: 429, headers: { 'retry-after': '10' } },
+      { ...retry, slows: true, retryAfterMs: 10_000 },
+    ],
+    ['teams', { status: 502 }, { ...retry, slows: true }],
+    ['teams', { status: 400, text: '{"error":{"code":"TriggerInputSchemaMismatch"}}' }, final],
+    ['teams', { status: 401 }, pauses],
+    ['teams', { status: 404 }, pauses],
+    ['discord', { status: 200, text: '{"id":"1"}' }, ok],
+    [
       'discord',
-      [{ status: 500, text: `POST /api/webhooks/1/${secret}?wait=true failed, token=hunter2000` }],
-      `/api/webhooks/1/${secret}`,
+      { status: 429, text: '{"retry_after":0.65,"global":false}' },
+      { ...retry, slows: true, retryAfterMs: 650 },
+    ],
+    [
+      'discord',
+      { status: 429, text: '{"retry_after":0.65}', headers: { 'retry-after': '2' } },
+      { ...retry, retryAfterMs: 2_000 },
+    ],
+    [
+      'discord',
+      { status: 429, text: '<html>', headers: { 'retry-after': '5' } },
+      { ...retry, retryAfterMs: 5_000 },
+    ],
+    [
+      'discord',
+      { status: 429, text: '{"retry_after":64}' },
+      { ...retry, slows: true, retryAfterMs: 64_000 },
+    ],
+    ['discord', { status: 429, text: 'null' }, { ...retry, slows: true }],
+    [
+      'discord',
+      { status: 429, text: '{"retry_after":9000,"global":true}' },
+      { ...retry, retryAfterMs: 9_000_000, isGlobalLimit: true },
+    ],
+    ['discord', { status: 400, text: '{"code":50006}' }, final],
+    ['discord', { status: 401 }, pauses],
+    ['discord', { status: 403 }, pauses],
+    ['discord', { status: 404, text: '{"code":10015}' }, pauses],
+    ['discord', { status: 408 }, retry],
+    ['discord', { status: 500 }, retry],
+  ];
+  for (const [kind, answer, outcome] of cases) {
+    t.match(
+      await send(kind, [answer]),
+      outcome,
+      `${kind} answers ${answer.status} ${answer.text ?? ''}`,
     );
-    t.match(outcome, { kind: 'failed', excerpt: 'POST [redacted] failed, token=[redacted]' });
-    const [request] = got;
-    t.equal(request?.path, `/api/webhooks/1/${secret}?wait=true`);
-    const headers = { 'content-type': 'application/json', 'accept-encoding': 'identity' };
-    t.match(request?.headers, headers);
-    t.equal(request?.body, SERVICES.discord.render(messageNamed('web-1')).full);
-    t.throws(() => decodeChatBody(Buffer.from('{"full":"{}"}')), /one of its two forms/);
-  },
-);
+  }
+});
+
+test('HOOK-22: a message rejected for its size is sent shorter once, then abandoned', async (t) => {
+  const { got, send } = await startService(t);
+  const tooLarge = {
+    slack: { status: 400, text: 'msg_too_long' },
+    teams: { status: 413, text: '' },
+    discord: { status: 400, text: '{"code":50035,"errors":{"x":"BASE_TYPE_MAX_LENGTH"}}' },
+  };
+  for (const kind of ['slack', 'teams', 'discord'] as const) {
+    const { full, short } = SERVICES[kind].render(messageNamed('web-1'));
+    const ok = { status: kind === 'teams' ? 202 : 200, text: 'ok' };
+    const refusedFull = {
+      kind: 'failed',
+      unknown: false,
+      error: /next attempt sends a short form/,
+    };
+    const sent: (string | undefined)[] = [];
+    const attempt = async (answer: Scripted, outcome: object) => {
+      t.match(await send(kind, [answer]), outcome, kind);
+      t.equal(got.length, 1, 'one message per attempt: a service grants one per second');
+      sent.push(got[0]?.body);
+    };
+    await attempt(tooLarge[kind], refusedFull);
+    await attempt({ status: 503 }, { kind: 'failed' });
+    await attempt(ok, { kind: 'accepted' });
+    t.same(sent, [full, short, short], kind);
+    await attempt(tooLarge[kind], refusedFull);
+    await attempt(tooLarge[kind], { kind: 'refused', pauseDestination: false, error: /size/ });
+  }
+});
+
+test('the request is the stored body, sent to the pasted path, and an answer is stored without that path', async (t) => {
+  const { got, send } = await startService(t);
+  const secret = 'aB3_secret-token-of-the-channel';
+  const outcome = await send(
+    'discord',
+    [{ status: 500, text: `POST /api/webhooks/1/${secret}?wait=true failed, token=hunter2000` }],
+    `/api/webhooks/1/${secret}`,
+  );
+  t.match(outcome, { kind: 'failed', excerpt: 'POST [redacted] failed, token=[redacted]' });
+  const [request] = got;
+  t.equal(request?.path, `/api/webhooks/1/${secret}?wait=true`);
+  const headers = { 'content-type': 'application/json', 'accept-encoding': 'identity' };
+  t.match(request?.headers, headers);
+  t.equal(request?.body, SERVICES.discord.render(messageNamed('web-1')).full);
+  t.throws(() => decodeChatBody(Buffer.from('{"full":"{}"}')), /one of its two forms/);
+});

@@ -3,7 +3,7 @@
  * machines on a real host under virtual time; only the endpoint is scripted.
  */
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { allMembers, liveMembers } from '../../actors/delivery/delivery-group.ts';
 import { PROJECT } from '../support/alerting-on-host.ts';
 import {
@@ -48,31 +48,26 @@ function vmOf(world: DeliveryWorld, alertInstance: string): string | undefined {
   return world.host.view(PROJECT).instance('alertInstance', alertInstance)?.context.vm;
 }
 
-t.test(
-  'HOOK-28: a rule firing on 200 VMs is one message per destination, and so is its recovery',
-  async (t) => {
-    const world = await grouping(t);
-    const vms = vmsOf(200);
-    await world.fire(vms.slice(0, 120));
-    await world.pass(10_000, 1_000);
-    await world.fire(vms.slice(120));
-    await world.pass(WAIT_MS - 11_000, 1_000);
-    t.equal(world.notifier.requests.length, 0, 'nothing is sent during the wait');
-    await world.pass(3_000, 500);
-    t.equal(world.notifier.requests.length, 1);
-    t.match(groupsOf(world), [
-      { value: 'sent', event: 'FIRING', vms: { length: 200 }, attempts: 1 },
-    ]);
-    t.same(groupsOf(world)[0]?.vms, vms, 'in the order of firing');
-    await world.recover(vms);
-    await world.pass(WAIT_MS + 2_000, 1_000);
-    t.equal(world.notifier.requests.length, 2, 'one for the firing, one for the recovery');
-    t.match(groupsOf(world)[1], { value: 'sent', event: 'RECOVERED', vms: { length: 200 } });
-    t.same(world.reportedFaults(), []);
-  },
-);
+test('HOOK-28: a rule firing on 200 VMs is one message per destination, and so is its recovery', async (t) => {
+  const world = await grouping(t);
+  const vms = vmsOf(200);
+  await world.fire(vms.slice(0, 120));
+  await world.pass(10_000, 1_000);
+  await world.fire(vms.slice(120));
+  await world.pass(WAIT_MS - 11_000, 1_000);
+  t.equal(world.notifier.requests.length, 0, 'nothing is sent during the wait');
+  await world.pass(3_000, 500);
+  t.equal(world.notifier.requests.length, 1);
+  t.match(groupsOf(world), [{ value: 'sent', event: 'FIRING', vms: { length: 200 }, attempts: 1 }]);
+  t.same(groupsOf(world)[0]?.vms, vms, 'in the order of firing');
+  await world.recover(vms);
+  await world.pass(WAIT_MS + 2_000, 1_000);
+  t.equal(world.notifier.requests.length, 2, 'one for the firing, one for the recovery');
+  t.match(groupsOf(world)[1], { value: 'sent', event: 'RECOVERED', vms: { length: 200 } });
+  t.same(world.reportedFaults(), []);
+});
 
-t.test('HOOK-28: firings after the wait, or beyond 200, form another group', async (t) => {
+test('HOOK-28: firings after the wait, or beyond 200, form another group', async (t) => {
   const world = await grouping(t);
   await world.fire(['vm-1']);
   await world.pass(WAIT_MS + 2_000, 1_000);
@@ -87,7 +82,7 @@ t.test('HOOK-28: firings after the wait, or beyond 200, form another group', asy
   t.equal(world.notifier.requests.length, 3);
 });
 
-t.test('HOOK-28: each incident of a group is rechecked before the message is sent', async (t) => {
+test('HOOK-28: each incident of a group is rechecked before the message is sent', async (t) => {
   const world = await grouping(t);
   await world.fire(['vm-1', 'vm-2', 'vm-3', 'vm-4']);
   await world.recover(['vm-1']);
@@ -104,7 +99,7 @@ t.test('HOOK-28: each incident of a group is rechecked before the message is sen
   t.match(groupsOf(world)[1], { event: 'RECOVERED', value: 'sent', vms: ['vm-4'] });
 });
 
-t.test('HOOK-28: a group without valid incidents is not sent', async (t) => {
+test('HOOK-28: a group without valid incidents is not sent', async (t) => {
   const world = await grouping(t);
   await world.fire(['vm-1', 'vm-2']);
   await world.recover(['vm-1', 'vm-2']);
@@ -113,38 +108,31 @@ t.test('HOOK-28: a group without valid incidents is not sent', async (t) => {
   t.equal(world.notifier.requests.length, 0);
 });
 
-t.test(
-  'HOOK-28: attempts of a group have one body, and removing an incident makes another delivery',
-  async (t) => {
-    const world = await grouping(t);
-    world.notifier.answer = () => failed();
-    await world.fire(['vm-1', 'vm-2', 'vm-3']);
-    await world.pass(WAIT_MS + 10_000, 1_000);
-    const [first, second] = world.notifier.requests;
-    t.equal(world.notifier.requests.length, 2, 'the second attempt after about five seconds');
-    t.equal(first?.deliveryId, second?.deliveryId);
-    t.same(first?.body, second?.body);
-    await world.recover(['vm-2']);
-    world.notifier.answer = () => accepted;
-    await world.pass(40_000, 1_000);
-    const third = world.notifier.requests[2];
-    t.not(third?.deliveryId, first?.deliveryId, 'changed content has a new id');
-    t.match(groupsOf(world), [
-      { value: 'suppressed', reason: 'SUPERSEDED', vms: ['vm-1', 'vm-2', 'vm-3'], attempts: 2 },
-      { id: third?.deliveryId, value: 'sent', vms: ['vm-1', 'vm-3'], attempts: 1 },
-    ]);
-    const [begun, continued] = world.instances('delivery');
-    t.match(continued?.context, { earlierAttempts: 2, createdMs: begun?.context.createdMs });
-    await world.pass(WAIT_MS, 1_000);
-    t.equal(
-      world.notifier.requests.length,
-      3,
-      'vm-2 was not notified, so its recovery is not sent',
-    );
-  },
-);
+test('HOOK-28: attempts of a group have one body, and removing an incident makes another delivery', async (t) => {
+  const world = await grouping(t);
+  world.notifier.answer = () => failed();
+  await world.fire(['vm-1', 'vm-2', 'vm-3']);
+  await world.pass(WAIT_MS + 10_000, 1_000);
+  const [first, second] = world.notifier.requests;
+  t.equal(world.notifier.requests.length, 2, 'the second attempt after about five seconds');
+  t.equal(first?.deliveryId, second?.deliveryId);
+  t.same(first?.body, second?.body);
+  await world.recover(['vm-2']);
+  world.notifier.answer = () => accepted;
+  await world.pass(40_000, 1_000);
+  const third = world.notifier.requests[2];
+  t.not(third?.deliveryId, first?.deliveryId, 'changed content has a new id');
+  t.match(groupsOf(world), [
+    { value: 'suppressed', reason: 'SUPERSEDED', vms: ['vm-1', 'vm-2', 'vm-3'], attempts: 2 },
+    { id: third?.deliveryId, value: 'sent', vms: ['vm-1', 'vm-3'], attempts: 1 },
+  ]);
+  const [begun, continued] = world.instances('delivery');
+  t.match(continued?.context, { earlierAttempts: 2, createdMs: begun?.context.createdMs });
+  await world.pass(WAIT_MS, 1_000);
+  t.equal(world.notifier.requests.length, 3, 'vm-2 was not notified, so its recovery is not sent');
+});
 
-t.test('HOOK-22: a group whose content is rejected follows in the plainest form', async (t) => {
+test('HOOK-22: a group whose content is rejected follows in the plainest form', async (t) => {
   const world = await grouping(t);
   world.notifier.answer = () =>
     world.notifier.requests.length === 1
@@ -162,7 +150,7 @@ t.test('HOOK-22: a group whose content is rejected follows in the plainest form'
   t.same(world.reportedFaults(), []);
 });
 
-t.test('HOOK-28: a member whose attempt has an unknown outcome gets its recovery', async (t) => {
+test('HOOK-28: a member whose attempt has an unknown outcome gets its recovery', async (t) => {
   const world = await grouping(t);
   world.notifier.answer = () => failed({ unknown: true });
   await world.fire(['vm-1', 'vm-2']);
@@ -175,7 +163,7 @@ t.test('HOOK-28: a member whose attempt has an unknown outcome gets its recovery
   t.same(told, ['FIRING vm-1', 'RECOVERED vm-2']);
 });
 
-t.test('HOOK-28: each incident names its group and finds it', async (t) => {
+test('HOOK-28: each incident names its group and finds it', async (t) => {
   const world = await grouping(t);
   await world.fire(['vm-1', 'vm-2']);
   await world.pass(WAIT_MS + 2_000, 1_000);
@@ -192,7 +180,7 @@ t.test('HOOK-28: each incident names its group and finds it', async (t) => {
   }
 });
 
-t.test('HOOK-28: each incident has its own message without a wait', async (t) => {
+test('HOOK-28: each incident has its own message without a wait', async (t) => {
   const world = await grouping(t, 0);
   await world.fire(['vm-1', 'vm-2']);
   await world.pass(1_000, 500);
@@ -200,7 +188,7 @@ t.test('HOOK-28: each incident has its own message without a wait', async (t) =>
   t.ok(world.deliveries().every(({ members, incident }) => members === 0 && incident !== ''));
 });
 
-t.test('HOOK-28: a group survives the process that gathered it', async (t) => {
+test('HOOK-28: a group survives the process that gathered it', async (t) => {
   const world = await openDeliveryWorld(t);
   const hook = await world.addDestination();
   await world.toDestination(hook, { type: 'groupWaitChanged', groupWaitMs: WAIT_MS, by: 'me' });
@@ -275,37 +263,34 @@ async function act(world: DeliveryWorld, one: Action): Promise<void> {
   }
 }
 
-t.test(
-  'HOOK-28: no message names an obsolete incident or repeats one, in any order of events',
-  async (t) => {
-    let sent = 0;
-    const property = fc.asyncProperty(actions, async (path) => {
-      const world = await grouping(t);
-      const named = new Map<string, string>();
-      const { attempt } = world.notifier;
-      world.notifier.attempt = (request) => {
-        checkAttempt(world, request.deliveryId, named);
-        return attempt.call(world.notifier, request);
-      };
-      for (const one of path) await act(world, one);
-      world.notifier.answer = () => accepted;
-      // Longer than a snooze, plus the wait of messages at its end.
-      await world.pass(3_720_000, 20_000);
-      const faults = world.reportedFaults();
-      if (faults.length > 0) throw new Error(faults.join('\n'));
-      const messages = groupsOf(world).filter(({ value }) => value === 'sent');
-      sent += messages.length;
-      const view = world.host.view(PROJECT);
-      const notified = messages.flatMap(({ id, event }) => {
-        const row = view.instance('delivery', id);
-        const members = row ? liveMembers(view, id, row.context) : [];
-        return members.map(({ incident, occurrence }) => `${event} ${occurrence} ${incident}`);
-      });
-      if (new Set(notified).size !== notified.length) throw new Error(`Twice: ${notified}`);
-      const left = world.deliveries().filter(({ value }) => value === 'gathering');
-      if (left.length > 0) throw new Error('A group never stops gathering');
+test('HOOK-28: no message names an obsolete incident or repeats one, in any order of events', async (t) => {
+  let sent = 0;
+  const property = fc.asyncProperty(actions, async (path) => {
+    const world = await grouping(t);
+    const named = new Map<string, string>();
+    const { attempt } = world.notifier;
+    world.notifier.attempt = (request) => {
+      checkAttempt(world, request.deliveryId, named);
+      return attempt.call(world.notifier, request);
+    };
+    for (const one of path) await act(world, one);
+    world.notifier.answer = () => accepted;
+    // Longer than a snooze, plus the wait of messages at its end.
+    await world.pass(3_720_000, 20_000);
+    const faults = world.reportedFaults();
+    if (faults.length > 0) throw new Error(faults.join('\n'));
+    const messages = groupsOf(world).filter(({ value }) => value === 'sent');
+    sent += messages.length;
+    const view = world.host.view(PROJECT);
+    const notified = messages.flatMap(({ id, event }) => {
+      const row = view.instance('delivery', id);
+      const members = row ? liveMembers(view, id, row.context) : [];
+      return members.map(({ incident, occurrence }) => `${event} ${occurrence} ${incident}`);
     });
-    await t.resolves(fc.assert(property, { numRuns: 12, seed: 6 }));
-    t.ok(sent > 10, `${sent} messages`);
-  },
-);
+    if (new Set(notified).size !== notified.length) throw new Error(`Twice: ${notified}`);
+    const left = world.deliveries().filter(({ value }) => value === 'gathering');
+    if (left.length > 0) throw new Error('A group never stops gathering');
+  });
+  await t.resolves(fc.assert(property, { numRuns: 12, seed: 6 }));
+  t.ok(sent > 10, `${sent} messages`);
+});

@@ -3,7 +3,7 @@
  * the recheck before it, and the state after a crash.
  */
 import { once } from 'node:events';
-import t from 'tap';
+import { test } from 'tap';
 import { startTestDelivery } from '../../actors/delivery/audience.ts';
 import type { AttemptOutcome } from '../../actors/delivery/notifier-port.ts';
 import { publishDue } from '../../actors/delivery/queues.ts';
@@ -23,7 +23,7 @@ import { submit } from '../support/submit.ts';
 
 const HOUR_MS = 3_600_000;
 
-t.test('an accepted attempt ends the delivery, and its body is deleted', async (t) => {
+test('an accepted attempt ends the delivery, and its body is deleted', async (t) => {
   const world = await delivering(t);
   await world.fire(['vm-1']);
   await world.until('it is sent', () => only(world).value === 'sent');
@@ -46,42 +46,39 @@ t.test('an accepted attempt ends the delivery, and its body is deleted', async (
   t.equal(world.notifier.requests.length, 1);
 });
 
-t.test(
-  'HOOK-10: a failed attempt is retried on schedule, with one body and new attempt ids',
-  async (t) => {
-    const world = await delivering(t);
-    world.notifier.answer = () => failed();
-    await world.fire(['vm-1']);
-    const times: number[] = [];
-    const bounds = [5, 30, 120, 300, 900];
-    for (const [i, seconds] of bounds.entries()) {
-      await world.until('it waits', () => only(world).value === 'waiting');
-      t.equal(world.notifier.requests.length, i + 1);
-      const waitMs = (only(world).nextAttemptMs ?? 0) - world.clock.now();
-      times.push(waitMs / 1000 / seconds);
-      await world.pass(waitMs - 1);
-      t.equal(world.notifier.requests.length, i + 1, 'not earlier');
-      await world.pass(1);
-      await world.until('it is tried', () => world.notifier.requests.length === i + 2);
-    }
-    t.ok(
-      times.every((ratio) => ratio >= 0.8 && ratio <= 1.2),
-      String(times),
-    );
-    t.equal(
-      new Set(times.map((ratio) => ratio.toFixed(6))).size,
-      bounds.length,
-      'each attempt has its own id',
-    );
-    const { requests } = world.notifier;
-    t.equal(new Set(requests.map(({ deliveryId }) => deliveryId)).size, 1);
-    t.equal(new Set(requests.map(({ attemptId }) => attemptId)).size, requests.length);
-    t.same(new Set(requests.map(({ body }) => bodyOf(body).rendering)), new Set([1]));
-    t.match(only(world).bodyDigest, /^[0-9a-f]{64}$/);
-  },
-);
+test('HOOK-10: a failed attempt is retried on schedule, with one body and new attempt ids', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => failed();
+  await world.fire(['vm-1']);
+  const times: number[] = [];
+  const bounds = [5, 30, 120, 300, 900];
+  for (const [i, seconds] of bounds.entries()) {
+    await world.until('it waits', () => only(world).value === 'waiting');
+    t.equal(world.notifier.requests.length, i + 1);
+    const waitMs = (only(world).nextAttemptMs ?? 0) - world.clock.now();
+    times.push(waitMs / 1000 / seconds);
+    await world.pass(waitMs - 1);
+    t.equal(world.notifier.requests.length, i + 1, 'not earlier');
+    await world.pass(1);
+    await world.until('it is tried', () => world.notifier.requests.length === i + 2);
+  }
+  t.ok(
+    times.every((ratio) => ratio >= 0.8 && ratio <= 1.2),
+    String(times),
+  );
+  t.equal(
+    new Set(times.map((ratio) => ratio.toFixed(6))).size,
+    bounds.length,
+    'each attempt has its own id',
+  );
+  const { requests } = world.notifier;
+  t.equal(new Set(requests.map(({ deliveryId }) => deliveryId)).size, 1);
+  t.equal(new Set(requests.map(({ attemptId }) => attemptId)).size, requests.length);
+  t.same(new Set(requests.map(({ body }) => bodyOf(body).rendering)), new Set([1]));
+  t.match(only(world).bodyDigest, /^[0-9a-f]{64}$/);
+});
 
-t.test('HOOK-13: Retry-After lengthens the wait and never shortens it', async (t) => {
+test('HOOK-13: Retry-After lengthens the wait and never shortens it', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => failed({ httpStatus: 429, retryAfterMs: 600_000 });
   await world.fire(['vm-1']);
@@ -94,27 +91,24 @@ t.test('HOOK-13: Retry-After lengthens the wait and never shortens it', async (t
   t.ok((only(world).nextAttemptMs ?? 0) - world.clock.now() >= 24_000);
 });
 
-t.test(
-  'HOOK-13: Retry-After beyond 24 hours leaves one last attempt before the limit',
-  async (t) => {
-    const world = await delivering(t);
-    world.notifier.answer = () =>
-      failed({ httpStatus: 503, slows: true, retryAfterMs: 99 * HOUR_MS, isGlobalLimit: true });
-    await world.fire(['vm-1']);
-    await world.until('it waits', () => only(world).value === 'waiting');
-    const { createdMs, nextAttemptMs } = only(world);
-    t.equal(nextAttemptMs, createdMs + 24 * HOUR_MS - 60_000);
-    await world.pass(24 * HOUR_MS - 61_000, 2 * HOUR_MS);
-    t.equal(world.notifier.requests.length, 1);
-    await world.pass(60_000, 1_000);
-    t.match(only(world), { value: 'expired', reason: 'EXPIRED' });
-    t.equal(only(world).attempts[1]?.startedMs, nextAttemptMs, 'the last one');
-    await world.pass(2 * HOUR_MS, HOUR_MS);
-    t.equal(world.notifier.requests.length, 2, 'no attempt follows it');
-  },
-);
+test('HOOK-13: Retry-After beyond 24 hours leaves one last attempt before the limit', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () =>
+    failed({ httpStatus: 503, slows: true, retryAfterMs: 99 * HOUR_MS, isGlobalLimit: true });
+  await world.fire(['vm-1']);
+  await world.until('it waits', () => only(world).value === 'waiting');
+  const { createdMs, nextAttemptMs } = only(world);
+  t.equal(nextAttemptMs, createdMs + 24 * HOUR_MS - 60_000);
+  await world.pass(24 * HOUR_MS - 61_000, 2 * HOUR_MS);
+  t.equal(world.notifier.requests.length, 1);
+  await world.pass(60_000, 1_000);
+  t.match(only(world), { value: 'expired', reason: 'EXPIRED' });
+  t.equal(only(world).attempts[1]?.startedMs, nextAttemptMs, 'the last one');
+  await world.pass(2 * HOUR_MS, HOUR_MS);
+  t.equal(world.notifier.requests.length, 2, 'no attempt follows it');
+});
 
-t.test('HOOK-13: Retry-After delays a firing message by at most an hour', async (t) => {
+test('HOOK-13: Retry-After delays a firing message by at most an hour', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => failed({ httpStatus: 429, slows: true, retryAfterMs: 9 * HOUR_MS });
   await world.fire(['vm-1']);
@@ -138,7 +132,7 @@ const contentRefused: AttemptOutcome = {
   content: true,
 };
 
-t.test('HOOK-22: a message whose content is rejected follows in the plainest form', async (t) => {
+test('HOOK-22: a message whose content is rejected follows in the plainest form', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => (world.notifier.requests.length === 1 ? contentRefused : accepted);
   await world.fire(['vm-1']);
@@ -166,7 +160,7 @@ t.test('HOOK-22: a message whose content is rejected follows in the plainest for
   t.same(world.reportedFaults(), []);
 });
 
-t.test('HOOK-22: the plainest form is sent once, and its rejection is a notice', async (t) => {
+test('HOOK-22: the plainest form is sent once, and its rejection is a notice', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => contentRefused;
   await world.fire(['vm-1']);
@@ -182,7 +176,7 @@ t.test('HOOK-22: the plainest form is sent once, and its rejection is a notice',
   t.match(noticesOf(world), [{ endedMs: Number }], 'it ends with the next accepted message');
 });
 
-t.test('HOOK-22: rejected messages do not delay the others', async (t) => {
+test('HOOK-22: rejected messages do not delay the others', async (t) => {
   const world = await delivering(t);
   const isPlain = (id: string) =>
     world.host.view(PROJECT).instance('delivery', id)?.context.isPlain === true;
@@ -194,7 +188,7 @@ t.test('HOOK-22: rejected messages do not delay the others', async (t) => {
   t.same(noticesOf(world), []);
 });
 
-t.test('HOOK-22: the plainest form of a test follows too', async (t) => {
+test('HOOK-22: the plainest form of a test follows too', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => contentRefused;
   const destination = world.hook.slice(world.hook.lastIndexOf('/') + 1);
@@ -214,7 +208,7 @@ const noticesOf = (world: DeliveryWorld) =>
     .records('notice', { limit: 9 })
     .items.map(({ body }) => body);
 
-t.test('HOOK-16: a throttling endpoint gets one attempt at a time after its rest', async (t) => {
+test('HOOK-16: a throttling endpoint gets one attempt at a time after its rest', async (t) => {
   const world = await delivering(t);
   await world.fire(Array.from({ length: 20 }, (_, i) => `vm-${i}`));
   await world.until('all are sent', () => world.deliveries().every(sent));
@@ -234,21 +228,18 @@ t.test('HOOK-16: a throttling endpoint gets one attempt at a time after its rest
   world.notifier.release(accepted);
 });
 
-t.test(
-  'bodies of attempts that begin together are stored in one write, before any commit',
-  async (t) => {
-    const world = await openDeliveryWorld(t);
-    const hooks = [];
-    for (let i = 0; i < 5; i++) hooks.push(await world.addDestination());
-    await world.putInForce({ destinationNames: hooks });
-    await world.fire(['vm-1']);
-    world.startDeliverer();
-    await world.until('all are sent', () => world.deliveries().every(sent));
-    t.same(world.kept, [5]);
-  },
-);
+test('bodies of attempts that begin together are stored in one write, before any commit', async (t) => {
+  const world = await openDeliveryWorld(t);
+  const hooks = [];
+  for (let i = 0; i < 5; i++) hooks.push(await world.addDestination());
+  await world.putInForce({ destinationNames: hooks });
+  await world.fire(['vm-1']);
+  world.startDeliverer();
+  await world.until('all are sent', () => world.deliveries().every(sent));
+  t.same(world.kept, [5]);
+});
 
-t.test('answers are stored together beside the rows, and are in no commit', async (t) => {
+test('answers are stored together beside the rows, and are in no commit', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => failed({ excerpt: 'Out of order' });
   await world.fire(['vm-1']);
@@ -265,40 +256,34 @@ t.test('answers are stored together beside the rows, and are in no commit', asyn
   t.notMatch(JSON.stringify([items, only(world)]), /Out of order/);
 });
 
-t.test(
-  'a delivery that never succeeds expires after 24 hours, and its body is deleted',
-  async (t) => {
-    const world = await delivering(t);
-    world.notifier.answer = () => failed();
-    await world.fire(['vm-1']);
-    while (only(world).value !== 'expired') {
-      // A breaker stays open for at most a quarter of an hour of the time that really passes.
-      const { value, nextAttemptMs } = only(world);
-      if (value === 'waiting') world.clock.jump((nextAttemptMs ?? 0) - world.clock.now());
-      await world.pass(HOUR_MS / 4, 60_000);
-    }
-    t.match(only(world), { value: 'expired', reason: 'EXPIRED' });
-    const { attempts, createdMs } = only(world);
-    t.ok(attempts.length >= 11, `${attempts.length} attempts`);
-    t.ok(attempts.every(({ startedMs }) => startedMs < createdMs + 24 * HOUR_MS));
-    t.equal(world.bodies.size, 0);
-  },
-);
+test('a delivery that never succeeds expires after 24 hours, and its body is deleted', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => failed();
+  await world.fire(['vm-1']);
+  while (only(world).value !== 'expired') {
+    // A breaker stays open for at most a quarter of an hour of the time that really passes.
+    const { value, nextAttemptMs } = only(world);
+    if (value === 'waiting') world.clock.jump((nextAttemptMs ?? 0) - world.clock.now());
+    await world.pass(HOUR_MS / 4, 60_000);
+  }
+  t.match(only(world), { value: 'expired', reason: 'EXPIRED' });
+  const { attempts, createdMs } = only(world);
+  t.ok(attempts.length >= 11, `${attempts.length} attempts`);
+  t.ok(attempts.every(({ startedMs }) => startedMs < createdMs + 24 * HOUR_MS));
+  t.equal(world.bodies.size, 0);
+});
 
-t.test(
-  'HOOK-13: nothing is sent after 24 hours, even if no timer ended the delivery',
-  async (t) => {
-    const world = await openDeliveryWorld(t);
-    await world.putInForce({ destinationNames: [await world.addDestination()] });
-    await world.fire(['vm-1']);
-    world.clock.jump(24 * HOUR_MS);
-    world.startDeliverer();
-    await world.until('it has expired', () => only(world).value === 'expired');
-    t.same(world.notifier.requests, []);
-  },
-);
+test('HOOK-13: nothing is sent after 24 hours, even if no timer ended the delivery', async (t) => {
+  const world = await openDeliveryWorld(t);
+  await world.putInForce({ destinationNames: [await world.addDestination()] });
+  await world.fire(['vm-1']);
+  world.clock.jump(24 * HOUR_MS);
+  world.startDeliverer();
+  await world.until('it has expired', () => only(world).value === 'expired');
+  t.same(world.notifier.requests, []);
+});
 
-t.test('a hanging destination delays no other', async (t) => {
+test('a hanging destination delays no other', async (t) => {
   const world = await openDeliveryWorld(t);
   const [slow, fast] = [await world.addDestination(), await world.addDestination()];
   await world.putInForce({ destinationNames: [slow, fast] });
@@ -320,83 +305,77 @@ t.test('a hanging destination delays no other', async (t) => {
 
 const sent = ({ value }: { value: unknown }): boolean => value === 'sent';
 
-t.test(
-  'beyond one per destination, attempts are bounded to 160 per project and 384 in total; projects take turns',
-  async (t) => {
-    const world = await openDeliveryWorld(t);
-    const { deliverer } = world.startDeliverer();
-    const projects = ['p-1', 'p-2', 'p-3'];
-    for (const project of projects) {
-      const hooks = [];
-      for (let i = 0; i < 5; i++) hooks.push(await world.addDestination(project));
-      await world.putInForce({ destinationNames: hooks }, { project });
-    }
-    const flood = (project: string, name: string, count: number) =>
-      world.fire(
-        Array.from({ length: count }, (_, i) => `${name}-${i}`),
-        { project },
-      );
-    world.notifier.answer = () => accepted;
-    // Each success allows its destination one more.
-    let most = 0;
-    world.notifier.answer = () => {
-      most = Math.max(most, deliverer.inFlight());
-      return undefined;
-    };
-    const releaseAll = async () => {
-      for (let i = 0; i < 400; i++) {
-        world.notifier.release(accepted, 20);
-        await world.settle(2);
-      }
-    };
-    await flood('p-1', 'a', 60);
-    await releaseAll();
-    t.ok(most > 5 + 64 && most <= 5 + 160, `one project: ${most}`);
-    for (const project of projects.slice(1)) await flood(project, 'a', 40);
-    await releaseAll();
-    for (const project of projects) await flood(project, 'b', 60);
-    await world.settle(200);
-    for (let i = 0; i < 60; i++) {
-      world.notifier.release(accepted, 5);
+test('beyond one per destination, attempts are bounded to 160 per project and 384 in total; projects take turns', async (t) => {
+  const world = await openDeliveryWorld(t);
+  const { deliverer } = world.startDeliverer();
+  const projects = ['p-1', 'p-2', 'p-3'];
+  for (const project of projects) {
+    const hooks = [];
+    for (let i = 0; i < 5; i++) hooks.push(await world.addDestination(project));
+    await world.putInForce({ destinationNames: hooks }, { project });
+  }
+  const flood = (project: string, name: string, count: number) =>
+    world.fire(
+      Array.from({ length: count }, (_, i) => `${name}-${i}`),
+      { project },
+    );
+  world.notifier.answer = () => accepted;
+  // Each success allows its destination one more.
+  let most = 0;
+  world.notifier.answer = () => {
+    most = Math.max(most, deliverer.inFlight());
+    return undefined;
+  };
+  const releaseAll = async () => {
+    for (let i = 0; i < 400; i++) {
+      world.notifier.release(accepted, 20);
       await world.settle(2);
     }
-    t.ok(most > 15 + 192 && most <= 15 + 384, `all of them: ${most}`);
-    const ofProject = (project: string) =>
-      world.deliveries(project).filter(({ value }) => value === 'sending').length;
-    t.ok(
-      projects.every((project) => ofProject(project) >= 48),
-      projects.map(ofProject).join(),
-    );
-    world.notifier.answer = () => accepted;
-    world.notifier.release(accepted);
-    await world.until('all are sent', () =>
-      projects.every((project) => world.live('delivery', project).length === 0),
-    );
-  },
-);
+  };
+  await flood('p-1', 'a', 60);
+  await releaseAll();
+  t.ok(most > 5 + 64 && most <= 5 + 160, `one project: ${most}`);
+  for (const project of projects.slice(1)) await flood(project, 'a', 40);
+  await releaseAll();
+  for (const project of projects) await flood(project, 'b', 60);
+  await world.settle(200);
+  for (let i = 0; i < 60; i++) {
+    world.notifier.release(accepted, 5);
+    await world.settle(2);
+  }
+  t.ok(most > 15 + 192 && most <= 15 + 384, `all of them: ${most}`);
+  const ofProject = (project: string) =>
+    world.deliveries(project).filter(({ value }) => value === 'sending').length;
+  t.ok(
+    projects.every((project) => ofProject(project) >= 48),
+    projects.map(ofProject).join(),
+  );
+  world.notifier.answer = () => accepted;
+  world.notifier.release(accepted);
+  await world.until('all are sent', () =>
+    projects.every((project) => world.live('delivery', project).length === 0),
+  );
+});
 
-t.test(
-  'an endpoint that fails five times is left alone, then probed, then used again',
-  async (t) => {
-    const world = await delivering(t);
-    await world.pass(10_000);
-    world.notifier.answer = () => failed();
-    await world.fire(Array.from({ length: 12 }, (_, i) => `vm-${i}`));
-    await world.until('it failed', () => world.notifier.requests.length === 5);
-    await world.pass(29_000, 1_000);
-    t.equal(world.notifier.requests.length, 5);
-    await world.pass(1_000);
-    await world.settle();
-    t.equal(world.notifier.requests.length, 6, 'one probe');
-    world.notifier.answer = () => accepted;
-    await world.pass(59_000, 1_000);
-    t.equal(world.notifier.requests.length, 6);
-    await world.pass(2_000, 500);
-    t.ok(world.deliveries().every(sent));
-  },
-);
+test('an endpoint that fails five times is left alone, then probed, then used again', async (t) => {
+  const world = await delivering(t);
+  await world.pass(10_000);
+  world.notifier.answer = () => failed();
+  await world.fire(Array.from({ length: 12 }, (_, i) => `vm-${i}`));
+  await world.until('it failed', () => world.notifier.requests.length === 5);
+  await world.pass(29_000, 1_000);
+  t.equal(world.notifier.requests.length, 5);
+  await world.pass(1_000);
+  await world.settle();
+  t.equal(world.notifier.requests.length, 6, 'one probe');
+  world.notifier.answer = () => accepted;
+  await world.pass(59_000, 1_000);
+  t.equal(world.notifier.requests.length, 6);
+  await world.pass(2_000, 500);
+  t.ok(world.deliveries().every(sent));
+});
 
-t.test('HOOK-12: repeated, late and unfounded messages lead to one attempt', async (t) => {
+test('HOOK-12: repeated, late and unfounded messages lead to one attempt', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => undefined;
   await world.fire(['vm-1']);
@@ -416,7 +395,7 @@ t.test('HOOK-12: repeated, late and unfounded messages lead to one attempt', asy
   t.equal((await world.stream.state('DELIVERIES')).messages, 0, 'each was acknowledged');
 });
 
-t.test('an outcome is recorded although the stream is unavailable for a while', async (t) => {
+test('an outcome is recorded although the stream is unavailable for a while', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => undefined;
   await world.fire(['vm-1']);
@@ -431,7 +410,7 @@ t.test('an outcome is recorded although the stream is unavailable for a while', 
   t.equal(world.notifier.requests.length, 1);
 });
 
-t.test('DUR-15: an attempt is not sent until its opening is durable', async (t) => {
+test('DUR-15: an attempt is not sent until its opening is durable', async (t) => {
   const world = await delivering(t);
   const stop = world.stop;
   await stop();
@@ -445,35 +424,32 @@ t.test('DUR-15: an attempt is not sent until its opening is durable', async (t) 
   t.match(only(world), { value: 'sent', attempts: [{ outcome: 'accepted' }] });
 });
 
-t.test(
-  'a graceful stop waits for attempts in flight, records them, and starts no more',
-  async (t) => {
-    const world = await delivering(t);
-    world.notifier.answer = () => undefined;
-    await world.fire(['vm-1', 'vm-2']);
-    await world.until('one is in flight', () => world.notifier.hanging === 1);
-    let ended = false;
-    const stopping = world.stop().then(() => {
-      ended = true;
-    });
-    await world.settle();
-    t.notOk(ended);
-    world.notifier.release(accepted);
-    await stopping;
-    t.same(
-      world
-        .deliveries()
-        .map(({ value }) => value)
-        .sort(),
-      ['queued', 'sent'],
-    );
-    world.notifier.answer = () => accepted;
-    world.startDeliverer();
-    await world.until('the other is sent', () => world.deliveries().every(sent));
-  },
-);
+test('a graceful stop waits for attempts in flight, records them, and starts no more', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => undefined;
+  await world.fire(['vm-1', 'vm-2']);
+  await world.until('one is in flight', () => world.notifier.hanging === 1);
+  let ended = false;
+  const stopping = world.stop().then(() => {
+    ended = true;
+  });
+  await world.settle();
+  t.notOk(ended);
+  world.notifier.release(accepted);
+  await stopping;
+  t.same(
+    world
+      .deliveries()
+      .map(({ value }) => value)
+      .sort(),
+    ['queued', 'sent'],
+  );
+  world.notifier.answer = () => accepted;
+  world.startDeliverer();
+  await world.until('the other is sent', () => world.deliveries().every(sent));
+});
 
-t.test('faults of the service are reported, and retried on schedule', async (t) => {
+test('faults of the service are reported, and retried on schedule', async (t) => {
   const world = await delivering(t);
   const target = world.contents.target;
   world.contents.target = () => {
@@ -492,7 +468,7 @@ t.test('faults of the service are reported, and retried on schedule', async (t) 
   t.match(world.reportedFaults(), [/seal is broken/, /A mistake/]);
 });
 
-t.test('a failed deliverer restarts, and attempts in flight are recorded', async (t) => {
+test('a failed deliverer restarts, and attempts in flight are recorded', async (t) => {
   const world = await openDeliveryWorld(t);
   await world.putInForce({ destinationNames: [await world.addDestination()] });
   const { stream, fail } = failingOnce(world.stream);

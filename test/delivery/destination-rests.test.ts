@@ -1,5 +1,5 @@
 /** The time at which a failing destination is tried again, as every member can tell. */
-import t from 'tap';
+import { test } from 'tap';
 import { DestinationRests } from '../../actors/delivery/destination-rests.ts';
 import type { InstanceStep } from '../../streams/platform/commit/commit.ts';
 import { accepted, delivering, failed, only } from '../support/scripted-delivery.ts';
@@ -36,7 +36,7 @@ function rests() {
   };
 }
 
-t.test('HOOK-15: after five failures the next attempt has a time', async (t) => {
+test('HOOK-15: after five failures the next attempt has a time', async (t) => {
   const { rests: of, fail, accept } = rests();
   for (let i = 1; i <= 4; i++) fail(i * 1_000);
   t.equal(of.untilMs('dst_1', 4_000), null);
@@ -50,7 +50,7 @@ t.test('HOOK-15: after five failures the next attempt has a time', async (t) => 
   t.equal(of.untilMs('dst_2', 0), null);
 });
 
-t.test('HOOK-16: a requested rest is the time, at most 15 minutes', async (t) => {
+test('HOOK-16: a requested rest is the time, at most 15 minutes', async (t) => {
   const { rests: of, fail, fix } = rests();
   fail(0, { restMs: 60_000 });
   t.equal(of.untilMs('dst_1', 1_000), 60_000);
@@ -60,13 +60,13 @@ t.test('HOOK-16: a requested rest is the time, at most 15 minutes', async (t) =>
   t.equal(of.untilMs('dst_1', 1_000), null);
 });
 
-t.test('HOOK-22: rejections of content open no breaker', async (t) => {
+test('HOOK-22: rejections of content open no breaker', async (t) => {
   const { rests: of, refuse } = rests();
   for (let i = 0; i < 20; i++) refuse(i);
   t.equal(of.untilMs('dst_1', 20), null);
 });
 
-t.test('HOOK-15: a due delivery of a failing destination shows its next attempt', async (t) => {
+test('HOOK-15: a due delivery of a failing destination shows its next attempt', async (t) => {
   const world = await delivering(t);
   const rests = new DestinationRests();
   t.teardown(rests.follow(world.host));

@@ -5,7 +5,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { raiseNotice } from '../../actors/alerting/notices.ts';
 import {
   forgetOrphans,
@@ -29,37 +29,34 @@ function creationOf(request: ReturnType<typeof freshRequest>, url: string) {
   return { project: PROJECT, by, request, displayName: 'Hook', target };
 }
 
-t.test(
-  'EVENT-11, HOOK-02: a webhook’s URL and secret are sealed, shown once and in no commit',
-  async (t) => {
-    const world = await openAlertingWorld(t);
-    const request = freshRequest();
-    const url = 'https://hooks.example.com/T0K3N-in-the-path';
-    const creation = creationOf(request, url);
-    const first = await world.destinations.create(creation);
-    const secret = first.webhookSecret ?? '';
-    t.match(secret, /^whsec_/);
-    t.same([...world.sealed.values()].sort(), [url, secret].sort());
-    const again = await world.destinations.create(creation);
-    t.match(again, { sequence: first.sequence, webhookSecret: undefined });
-    t.equal(again.destination.instance, first.destination.instance);
-    t.equal(world.sealed.size, 2);
-    t.match(first.destination.context, { host: 'hooks.example.com', lastFour: 'path' });
-    for (const file of readdirSync(world.folder)) {
-      const bytes = readFileSync(join(world.folder, file));
-      for (const hidden of [secret, secret.slice(6), url, 'T0K3N']) {
-        t.notOk(bytes.includes(hidden), `${file} does not contain it`);
-      }
+test('EVENT-11, HOOK-02: a webhook’s URL and secret are sealed, shown once and in no commit', async (t) => {
+  const world = await openAlertingWorld(t);
+  const request = freshRequest();
+  const url = 'https://hooks.example.com/T0K3N-in-the-path';
+  const creation = creationOf(request, url);
+  const first = await world.destinations.create(creation);
+  const secret = first.webhookSecret ?? '';
+  t.match(secret, /^whsec_/);
+  t.same([...world.sealed.values()].sort(), [url, secret].sort());
+  const again = await world.destinations.create(creation);
+  t.match(again, { sequence: first.sequence, webhookSecret: undefined });
+  t.equal(again.destination.instance, first.destination.instance);
+  t.equal(world.sealed.size, 2);
+  t.match(first.destination.context, { host: 'hooks.example.com', lastFour: 'path' });
+  for (const file of readdirSync(world.folder)) {
+    const bytes = readFileSync(join(world.folder, file));
+    for (const hidden of [secret, secret.slice(6), url, 'T0K3N']) {
+      t.notOk(bytes.includes(hidden), `${file} does not contain it`);
     }
-    await t.rejects(world.destinations.create(creationOf(freshRequest(), 'http://h/')), {
-      name: 'Refusal',
-      reason: 'INVALID_FIELD',
-      metadata: { field: 'destination.webhook.url' },
-    });
-  },
-);
+  }
+  await t.rejects(world.destinations.create(creationOf(freshRequest(), 'http://h/')), {
+    name: 'Refusal',
+    reason: 'INVALID_FIELD',
+    metadata: { field: 'destination.webhook.url' },
+  });
+});
 
-t.test('sealed values that were never committed are not used', async (t) => {
+test('sealed values that were never committed are not used', async (t) => {
   const world = await openAlertingWorld(t);
   const request = freshRequest();
   const url = 'https://hooks.example.com/x';
@@ -78,7 +75,7 @@ t.test('sealed values that were never committed are not used', async (t) => {
   t.notOk(before.some((id) => JSON.stringify(destination).includes(id)));
 });
 
-t.test('sealed values of a webhook are deleted with it', async (t) => {
+test('sealed values of a webhook are deleted with it', async (t) => {
   const world = await openAlertingWorld(t);
   const hook = await world.addDestination();
   const other = await world.addDestination();
@@ -122,7 +119,7 @@ function contextIn(world: AlertingWorld, id: string): DestinationContext {
 
 const valuesIn = (world: AlertingWorld) => [...world.sealed.values()].sort();
 
-t.test('a new URL is sealed before it is used, and the previous one is deleted', async (t) => {
+test('a new URL is sealed before it is used, and the previous one is deleted', async (t) => {
   const world = await openAlertingWorld(t);
   const { id, url, secret } = await withHook(world);
   const next = 'https://hooks.example.com/another';
@@ -165,52 +162,49 @@ t.test('a new URL is sealed before it is used, and the previous one is deleted',
   t.match(contextIn(world, id), { displayName: 'Night', lastFour: 'ther' });
 });
 
-t.test(
-  'EVENT-11, HOOK-07: at most two secrets live after a rotation, each shown once, old ones deleted',
-  async (t) => {
-    const world = await openAlertingWorld(t);
-    const sealed = sealedIn(world.sealed);
-    t.teardown(
-      forgetOverlapped({ host: world.host, sealed, owns: () => true }, (error) => t.error(error)),
-    );
-    world.startTimers();
-    const { id, url, secret } = await withHook(world);
-    const rotation = { ...caller(), id, overlapMs: HOUR_MS };
-    const { webhookSecret: second = '' } = await world.destinations.rotateSecret(rotation);
-    t.match(second, /^whsec_/);
-    t.same(valuesIn(world), [url, secret, second].sort());
-    const again = await world.destinations.rotateSecret(rotation);
-    t.equal(again.webhookSecret, undefined, 'a resent request has no secret');
-    t.same(valuesIn(world), [url, secret, second].sort());
+test('EVENT-11, HOOK-07: at most two secrets live after a rotation, each shown once, old ones deleted', async (t) => {
+  const world = await openAlertingWorld(t);
+  const sealed = sealedIn(world.sealed);
+  t.teardown(
+    forgetOverlapped({ host: world.host, sealed, owns: () => true }, (error) => t.error(error)),
+  );
+  world.startTimers();
+  const { id, url, secret } = await withHook(world);
+  const rotation = { ...caller(), id, overlapMs: HOUR_MS };
+  const { webhookSecret: second = '' } = await world.destinations.rotateSecret(rotation);
+  t.match(second, /^whsec_/);
+  t.same(valuesIn(world), [url, secret, second].sort());
+  const again = await world.destinations.rotateSecret(rotation);
+  t.equal(again.webhookSecret, undefined, 'a resent request has no secret');
+  t.same(valuesIn(world), [url, secret, second].sort());
 
-    const { webhookSecret: third = '' } = await world.destinations.rotateSecret({
-      ...caller(),
-      id,
-      overlapMs: HOUR_MS,
-    });
-    t.same(valuesIn(world), [url, second, third].sort(), 'the oldest is deleted at once');
-    t.equal(contextIn(world, id).overlapEndsMs, world.clock.now() + HOUR_MS);
-    await world.pass(HOUR_MS + 60_000, 60_000);
-    t.same(valuesIn(world), [url, third].sort(), 'the previous one at the end of its overlap');
-    t.match(contextIn(world, id), { overlapEndsMs: null, secrets: { length: 1 } });
+  const { webhookSecret: third = '' } = await world.destinations.rotateSecret({
+    ...caller(),
+    id,
+    overlapMs: HOUR_MS,
+  });
+  t.same(valuesIn(world), [url, second, third].sort(), 'the oldest is deleted at once');
+  t.equal(contextIn(world, id).overlapEndsMs, world.clock.now() + HOUR_MS);
+  await world.pass(HOUR_MS + 60_000, 60_000);
+  t.same(valuesIn(world), [url, third].sort(), 'the previous one at the end of its overlap');
+  t.match(contextIn(world, id), { overlapEndsMs: null, secrets: { length: 1 } });
 
-    const { webhookSecret: fourth = '' } = await world.destinations.rotateSecret({
-      ...caller(),
-      id,
-      overlapMs: 0,
-    });
-    t.same(valuesIn(world), [url, fourth].sort(), 'immediately: older ones are discarded');
-    t.match(
-      await refusalOf(world.destinations.rotateSecret({ ...caller(), id: 'x', overlapMs: 0 })),
-      {
-        reason: 'NOT_FOUND',
-      },
-    );
-    t.same(valuesIn(world), [url, fourth].sort());
-  },
-);
+  const { webhookSecret: fourth = '' } = await world.destinations.rotateSecret({
+    ...caller(),
+    id,
+    overlapMs: 0,
+  });
+  t.same(valuesIn(world), [url, fourth].sort(), 'immediately: older ones are discarded');
+  t.match(
+    await refusalOf(world.destinations.rotateSecret({ ...caller(), id: 'x', overlapMs: 0 })),
+    {
+      reason: 'NOT_FOUND',
+    },
+  );
+  t.same(valuesIn(world), [url, fourth].sort());
+});
 
-t.test('DUR-22: one member sweeps unneeded secrets, and others leave them alone', async (t) => {
+test('DUR-22: one member sweeps unneeded secrets, and others leave them alone', async (t) => {
   const world = await openAlertingWorld(t);
   await withHook(world);
   const orphan = `url_${ulid(world.clock.now() - 2 * HOUR_MS, world.random)}`;
@@ -242,7 +236,7 @@ t.test('DUR-22: one member sweeps unneeded secrets, and others leave them alone'
   await sweeping;
 });
 
-t.test('only values that a crash left sealed are deleted at the next start', async (t) => {
+test('only values that a crash left sealed are deleted at the next start', async (t) => {
   const world = await openAlertingWorld(t);
   const sealed = sealedIn(world.sealed);
   const sweep = () => forgetOrphans({ host: world.host, clock: world.clock, sealed });
@@ -267,7 +261,7 @@ t.test('only values that a crash left sealed are deleted at the next start', asy
   t.equal(world.sealed.size, 5);
 });
 
-t.test('a chat has no secret of its own, is usable at once, and signs nothing', async (t) => {
+test('a chat has no secret of its own, is usable at once, and signs nothing', async (t) => {
   const world = await openAlertingWorld(t);
   for (const kind of ['slack', 'teams', 'discord'] as const) {
     const url = `https://chat.example/${kind}/T0K3N`;
@@ -289,7 +283,7 @@ t.test('a chat has no secret of its own, is usable at once, and signs nothing', 
   }
 });
 
-t.test('a pause stores the user’s reason, and a resume ends the notice', async (t) => {
+test('a pause stores the user’s reason, and a resume ends the notice', async (t) => {
   const world = await openAlertingWorld(t);
   const { id } = await withHook(world);
   const notice = {
@@ -322,7 +316,7 @@ t.test('a pause stores the user’s reason, and a resume ends the notice', async
   t.match(contextIn(world, id), { pausedReason: null });
 });
 
-t.test('tests are limited per destination and project, and a resend does not count', async (t) => {
+test('tests are limited per destination and project, and a resend does not count', async (t) => {
   const world = await openAlertingWorld(t);
   const ids = await Promise.all(
     Array.from({ length: 5 }, async (_, n) => {
@@ -349,7 +343,7 @@ t.test('tests are limited per destination and project, and a resend does not cou
   t.equal(await test(id), undefined, 'later again');
 });
 
-t.test('a project has at most five destinations, even with concurrent requests', async (t) => {
+test('a project has at most five destinations, even with concurrent requests', async (t) => {
   const world = await openAlertingWorld(t);
   const made = await Promise.all(
     Array.from({ length: 12 }, (_, i) => {

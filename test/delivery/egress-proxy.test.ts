@@ -5,7 +5,7 @@ import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { setImmediate as immediate } from 'node:timers/promises';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
 import { createHttpExchange } from '../../src/delivery/notify/http/exchange.ts';
 import type { Resolve } from '../../src/platform/http/dial.ts';
@@ -75,7 +75,7 @@ async function startReceiver(t: Test, { tls = true } = {}) {
   return { bodies, port: (server.address() as AddressInfo).port };
 }
 
-t.test('HOOK-17: a webhook passes the proxy with TLS from end to end', async (t) => {
+test('HOOK-17: a webhook passes the proxy with TLS from end to end', async (t) => {
   const receiver = await startReceiver(t);
   for (const scheme of ['http', 'https'] as const) {
     const proxy = await startConnectProxy(t, scheme === 'https' ? { tls: identity } : {});
@@ -90,7 +90,7 @@ t.test('HOOK-17: a webhook passes the proxy with TLS from end to end', async (t)
   t.same(receiver.bodies, ['{"secret":"body"}', '{"secret":"body"}']);
 });
 
-t.test('HOOK-17: plain http to an allowed host passes by CONNECT too', async (t) => {
+test('HOOK-17: plain http to an allowed host passes by CONNECT too', async (t) => {
   const receiver = await startReceiver(t, { tls: false });
   const proxy = await startConnectProxy(t);
   const proxyUrl = `http://127.0.0.1:${proxy.port}`;
@@ -102,7 +102,7 @@ t.test('HOOK-17: plain http to an allowed host passes by CONNECT too', async (t)
   t.equal(proxy.requested[0]?.authorization, undefined);
 });
 
-t.test('the password of the proxy is read from its file for each connection', async (t) => {
+test('the password of the proxy is read from its file for each connection', async (t) => {
   const passwordFile = join(t.testdir({}), 'password');
   writeFileSync(passwordFile, 'first\n');
   const receiver = await startReceiver(t);
@@ -120,7 +120,7 @@ t.test('the password of the proxy is read from its file for each connection', as
   t.same(logins, ['svc:first', 'svc:second', 'svc:second']);
 });
 
-t.test('HOOK-17: the rules of the guard apply before the proxy is asked', async (t) => {
+test('HOOK-17: the rules of the guard apply before the proxy is asked', async (t) => {
   const proxy = await startConnectProxy(t);
   const proxyUrl = `http://127.0.0.1:${proxy.port}`;
   const resolve: Resolve = (host, done) => {
@@ -151,7 +151,7 @@ t.test('HOOK-17: the rules of the guard apply before the proxy is asked', async 
   t.match(logged.at(-1), /unknown\.example by the egress proxy: status 503/);
 });
 
-t.test('a fault of the proxy is not the receiver’s, and is named', async (t) => {
+test('a fault of the proxy is not the receiver’s, and is named', async (t) => {
   const proxy = await startConnectProxy(t);
   const { send } = openSender(t, { proxyUrl: `http://127.0.0.1:${proxy.port}` });
   const fault = (what: string) => ({
@@ -189,7 +189,7 @@ t.test('a fault of the proxy is not the receiver’s, and is named', async (t) =
   t.same(await wrong.send('https://hooks.lab/'), fault('has no TLS that this service trusts'));
 });
 
-t.test('a fault of the receiver behind the proxy stays the receiver’s', async (t) => {
+test('a fault of the receiver behind the proxy stays the receiver’s', async (t) => {
   const receiver = await startReceiver(t);
   const proxy = await startConnectProxy(t);
   const { send } = openSender(t, { proxyUrl: `http://127.0.0.1:${proxy.port}` });
@@ -198,7 +198,7 @@ t.test('a fault of the receiver behind the proxy stays the receiver’s', async 
   t.notMatch(outcome, { ours: true });
 });
 
-t.test('a silent proxy is at fault only while it answers no one', async (t) => {
+test('a silent proxy is at fault only while it answers no one', async (t) => {
   const clock = new VirtualClock(0);
   const receiver = await startReceiver(t);
   const proxy = await startConnectProxy(t);

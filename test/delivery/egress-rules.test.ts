@@ -1,6 +1,6 @@
 /** Rules of the operator for outgoing requests: denied hosts, own networks, translators of IPv4. */
 import { networkInterfaces } from 'node:os';
-import t from 'tap';
+import { test } from 'tap';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
 import { createHttpExchange } from '../../src/delivery/notify/http/exchange.ts';
 import { Nat64, type Nat64Setting } from '../../src/delivery/notify/http/nat64.ts';
@@ -10,7 +10,7 @@ import { systemClock, VirtualClock } from '../../streams/platform/clock.ts';
 
 const NOT_ALLOWED = "The operator of this service does not allow the URL's host";
 
-t.test('HOOK-17: the deny list beats the allow list, by name and by address', async (t) => {
+test('HOOK-17: the deny list beats the allow list, by name and by address', async (t) => {
   const guard = new AddressGuard({
     hosts: ['10.0.0.0/8', 'hooks.lan', 'bad.lan', '8.8.8.8'],
     denied: ['10.1.0.0/16', 'bad.lan', 'evil.example', '8.8.8.0/24', '2a00:bad::/32'],
@@ -45,7 +45,7 @@ t.test('HOOK-17: the deny list beats the allow list, by name and by address', as
   t.throws(() => new AddressGuard({ hosts: [], http: false, denied: ['x/8'] }), RangeError);
 });
 
-t.test('HOOK-17: a range written as mapped IPv6 denies the IPv4 addresses', async (t) => {
+test('HOOK-17: a range written as mapped IPv6 denies the IPv4 addresses', async (t) => {
   const denied = ['::ffff:8.8.0.0/112'];
   const guard = new AddressGuard({ hosts: [], http: false, denied, ownNetworks: () => [] });
   t.match(guard.refuseAddress('8.8.8.8', 'a.example'), /SVC_WEBHOOK_DENY/);
@@ -53,7 +53,7 @@ t.test('HOOK-17: a range written as mapped IPv6 denies the IPv4 addresses', asyn
   t.equal(guard.refuseAddress('8.9.8.8', 'a.example'), undefined);
 });
 
-t.test('HOOK-17: networks of this machine are refused unless the allow list names them', (t) => {
+test('HOOK-17: networks of this machine are refused unless the allow list names them', async (t) => {
   let own: readonly string[] = ['93.184.216.0/24', '2a00:1450::5/64'];
   const rules = { http: false, ownNetworks: () => own };
   const guard = new AddressGuard({ hosts: [], ...rules });
@@ -69,10 +69,9 @@ t.test('HOOK-17: networks of this machine are refused unless the allow list name
   own = ['1.2.3.4/32'];
   t.equal(guard.refuseAddress('93.184.216.34', 'own.example'), undefined, 'the machine moved');
   t.match(guard.refuseAddress('1.2.3.4', 'own.example'), /network of this machine/);
-  t.end();
 });
 
-t.test('HOOK-17: every interface of the machine is among its networks', (t) => {
+test('HOOK-17: every interface of the machine is among its networks', async (t) => {
   const networks = ownNetworks();
   for (const { address } of Object.values(networkInterfaces()).flatMap((list) => list ?? [])) {
     const [plain = ''] = address.split('%', 1);
@@ -82,7 +81,6 @@ t.test('HOOK-17: every interface of the machine is among its networks', (t) => {
     );
   }
   t.notOk(networks.some((network) => network.endsWith('/0')));
-  t.end();
 });
 
 /** Places of 192.168.1.1 under a prefix of each length, as in section 2.4 of RFC 6052. */
@@ -101,7 +99,7 @@ function guardWith(setting: Nat64Setting, lists: { hosts?: string[]; denied?: st
   return new AddressGuard({ hosts, denied, http: false, nat64, ownNetworks: () => [] });
 }
 
-t.test('HOOK-17: an IPv4 address behind a given translator is checked (RFC 6052)', async (t) => {
+test('HOOK-17: an IPv4 address behind a given translator is checked (RFC 6052)', async (t) => {
   for (const [prefix, address] of RFC_FORMS) {
     t.equal(
       guardWith([]).refuseAddress(address, 'a.example'),
@@ -126,7 +124,7 @@ const KNOWN = [
 ] as const;
 
 for (const [answer, prefix] of KNOWN) {
-  t.test(`HOOK-17: ${prefix} is discovered before an IPv6 address is called`, async (t) => {
+  test(`HOOK-17: ${prefix} is discovered before an IPv6 address is called`, async (t) => {
     const address = RFC_FORMS.find(([one]) => one === prefix)?.[1] ?? '';
     const requested: string[] = [];
     const resolve: Resolve = (host, done) => {
@@ -143,7 +141,7 @@ for (const [answer, prefix] of KNOWN) {
   });
 }
 
-t.test('HOOK-17: a discovered prefix opens nothing, and is discovered again', async (t) => {
+test('HOOK-17: a discovered prefix opens nothing, and is discovered again', async (t) => {
   const clock = new VirtualClock(0);
   const nat64 = new Nat64({ setting: 'auto', clock });
   const guard = new AddressGuard({ hosts: [], http: false, nat64, ownNetworks: () => [] });
@@ -166,7 +164,7 @@ t.test('HOOK-17: a discovered prefix opens nothing, and is discovered again', as
   t.equal(guard.refuseAddress('2001:4db8:122:344::808:808', 'a.example'), undefined);
 });
 
-t.test('HOOK-17: without a first answer no IPv6 address is called', async (t) => {
+test('HOOK-17: without a first answer no IPv6 address is called', async (t) => {
   const silent: Resolve = (host, done) =>
     host === 'ipv4only.arpa'
       ? done(Object.assign(new Error('queryAaaa'), { code: 'ETIMEOUT' }), [])

@@ -2,7 +2,7 @@
  * A member from which no receiver can be reached, on a virtual clock: many tenants decide, a rest
  * gives the place in the queue to others, and nobody rests alone.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { consumeUnlessResting, Egress } from '../../actors/delivery/egress.ts';
 import type { ReportedAttempt } from '../../actors/delivery/outcome.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
@@ -34,7 +34,7 @@ function world() {
   return { clock, others, egress, end };
 }
 
-t.test('DUR-30: attempts that reach nobody make a member rest, and then try again', async (t) => {
+test('DUR-30: attempts that reach nobody make a member rest, and then try again', async (t) => {
   const { clock, egress, end } = world();
   for (let i = 0; i < 4; i++) end(i, UNREACHABLE);
   t.equal(egress.isResting, false);
@@ -51,7 +51,7 @@ t.test('DUR-30: attempts that reach nobody make a member rest, and then try agai
   egress.close();
 });
 
-t.test('DUR-30: one receiver, one tenant or one answer never make a member rest', async (t) => {
+test('DUR-30: one receiver, one tenant or one answer never make a member rest', async (t) => {
   const { clock, egress, end } = world();
   for (let i = 0; i < 50; i++) end(1, UNREACHABLE);
   t.equal(egress.isResting, false, 'one receiver');
@@ -69,7 +69,7 @@ t.test('DUR-30: one receiver, one tenant or one answer never make a member rest'
   t.equal(egress.isResting, false, 'old failures do not count');
 });
 
-t.test('DUR-30: a member rests only while another one sends', async (t) => {
+test('DUR-30: a member rests only while another one sends', async (t) => {
   const { clock, others, egress, end } = world();
   others.send = false;
   for (let i = 0; i < 10; i++) end(i, UNREACHABLE);
@@ -82,7 +82,7 @@ t.test('DUR-30: a member rests only while another one sends', async (t) => {
   t.equal(egress.isResting, false, 'it is the only one left');
 });
 
-t.test('DUR-30: while it rests, it holds no place in the queue', async (t) => {
+test('DUR-30: while it rests, it holds no place in the queue', async (t) => {
   const { clock, egress, end } = world();
   const opened: { isClosed: boolean; give: (number: number) => void }[] = [];
   const messages = await consumeUnlessResting({

@@ -4,7 +4,7 @@
  */
 import { crc32, inflateSync } from 'node:zlib';
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import type { AttemptOutcome, MailTarget, Target } from '../../actors/delivery/notifier-port.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import type { BodyStore } from '../../sqlite/platform/secrets/secret-store.ts';
@@ -98,7 +98,7 @@ function only(mails: readonly TakenMail[]): MimePart {
   return parseMail(mail.source);
 }
 
-t.test('HOOK-23: all parts of a mail have the content of the rendered message', async (t) => {
+test('HOOK-23: all parts of a mail have the content of the rendered message', async (t) => {
   const server = await startMailServer(t);
   t.same(await send(server), { kind: 'accepted' });
   const mail = only(server.mails);
@@ -144,33 +144,30 @@ t.test('HOOK-23: all parts of a mail have the content of the rendered message', 
   );
 });
 
-t.test(
-  'HOOK-25: attempts of a delivery are one message, deliveries of an incident one thread',
-  async (t) => {
-    const server = await startMailServer(t);
-    await send(server, { attemptId: 'att_1' });
-    await send(server, { attemptId: 'att_2' });
-    await send(server, { deliveryId: 'dlv_2' });
-    await send(server, {
-      deliveryId: 'dlv_3',
-      incident: '',
-      bytes: encodeLetter(
-        renderLetter(messageNamed('x', { event: 'TEST', chart: undefined } as object)),
-      ),
-    });
-    const mails = server.mails.map(({ source }) => parseMail(source));
-    const ids = mails.map(({ headers }) => headers.get('message-id'));
-    t.same(
-      ids,
-      ['dlv_1', 'dlv_1', 'dlv_2', 'dlv_3'].map((id) => `<${id}@svc.example.com>`),
-    );
-    const threads = mails.map(({ headers }) => headers.get('references'));
-    t.same(threads, [...Array(3).fill('<inc_1@svc.example.com>'), undefined]);
-    t.same(mails[3]?.types(), ['multipart/alternative', 'text/plain', 'text/html'], 'no drawing');
-  },
-);
+test('HOOK-25: attempts of a delivery are one message, deliveries of an incident one thread', async (t) => {
+  const server = await startMailServer(t);
+  await send(server, { attemptId: 'att_1' });
+  await send(server, { attemptId: 'att_2' });
+  await send(server, { deliveryId: 'dlv_2' });
+  await send(server, {
+    deliveryId: 'dlv_3',
+    incident: '',
+    bytes: encodeLetter(
+      renderLetter(messageNamed('x', { event: 'TEST', chart: undefined } as object)),
+    ),
+  });
+  const mails = server.mails.map(({ source }) => parseMail(source));
+  const ids = mails.map(({ headers }) => headers.get('message-id'));
+  t.same(
+    ids,
+    ['dlv_1', 'dlv_1', 'dlv_2', 'dlv_3'].map((id) => `<${id}@svc.example.com>`),
+  );
+  const threads = mails.map(({ headers }) => headers.get('references'));
+  t.same(threads, [...Array(3).fill('<inc_1@svc.example.com>'), undefined]);
+  t.same(mails[3]?.types(), ['multipart/alternative', 'text/plain', 'text/html'], 'no drawing');
+});
 
-t.test('a test reaches a recipient, and the one-click header ends the subscription', async (t) => {
+test('a test reaches a recipient, and the one-click header ends the subscription', async (t) => {
   const world = await startRecipientsWorld(t);
   const { clock, destinations, host, sealed, server } = world;
   await world.member('ada@example.com');
@@ -205,7 +202,7 @@ t.test('a test reaches a recipient, and the one-click header ends the subscripti
 
 const ofUs = { kind: 'failed', unknown: false, ours: true } as const;
 
-t.test('HOOK-26: a mail server’s answer determines whose fault a failure is', async (t) => {
+test('HOOK-26: a mail server’s answer determines whose fault a failure is', async (t) => {
   const server = await startMailServer(t);
   const cases: readonly (readonly [
     at: 'sender' | 'recipient' | 'content',
@@ -259,22 +256,19 @@ t.test('HOOK-26: a mail server’s answer determines whose fault a failure is', 
   t.equal(server.mails.length, 0);
 });
 
-t.test(
-  'a mail whose content was sent may have been accepted, an attempt that ended earlier was not',
-  async (t) => {
-    const server = await startMailServer(t);
-    server.breaksOff = 'after the content';
-    t.match(await send(server), { kind: 'failed', unknown: true });
-    server.breaksOff = 'in the content';
-    const large = encodeLetter({
-      ...renderLetter(messageNamed('x')),
-      text: 'a line\n'.repeat(500_000),
-    });
-    t.match(await send(server, { bytes: large }), { kind: 'failed', unknown: false });
-  },
-);
+test('a mail whose content was sent may have been accepted, an attempt that ended earlier was not', async (t) => {
+  const server = await startMailServer(t);
+  server.breaksOff = 'after the content';
+  t.match(await send(server), { kind: 'failed', unknown: true });
+  server.breaksOff = 'in the content';
+  const large = encodeLetter({
+    ...renderLetter(messageNamed('x')),
+    text: 'a line\n'.repeat(500_000),
+  });
+  t.match(await send(server, { bytes: large }), { kind: 'failed', unknown: false });
+});
 
-t.test('HOOK-26: a silent, missing or rejecting mail server ends no recipient', async (t) => {
+test('HOOK-26: a silent, missing or rejecting mail server ends no recipient', async (t) => {
   const server = await startMailServer(t, { password: 'right' });
   ours.length = 0;
   const wrong = { url: server.url.replace('right', 'wrong') };
@@ -289,7 +283,7 @@ t.test('HOOK-26: a silent, missing or rejecting mail server ends no recipient', 
   t.equal(server.mails.length, 1);
 });
 
-t.test('a configuration fault is counted each time, and logged once a minute', async (t) => {
+test('a configuration fault is counted each time, and logged once a minute', async (t) => {
   const server = await startMailServer(t, { password: 'right' });
   const clock = new VirtualClock(Date.UTC(2026, 0, 1));
   const metrics = createMetrics({ clock, version: 'test' });
@@ -330,7 +324,7 @@ t.test('a configuration fault is counted each time, and logged once a minute', a
   t.match(await metrics.text(), /svc_mail_setup_faults_total\{fault="login"\} 4/);
 });
 
-t.test('with any names, a mail has one subject line and no markup from names', async (t) => {
+test('with any names, a mail has one subject line and no markup from names', async (t) => {
   const property = fc.property(names, (name) => {
     const { subject, html, text } = renderLetter(messageNamed(name));
     // Lines of a runbook stay separate, and long words are broken.
@@ -350,7 +344,7 @@ t.test('with any names, a mail has one subject line and no markup from names', a
   t.doesNotThrow(() => fc.assert(property, { numRuns: tries(200) }));
 });
 
-t.test('a gap is drawn as a gap and described in words', async (t) => {
+test('a gap is drawn as a gap and described in words', async (t) => {
   const window = windowOf([91, 92, 93, undefined, undefined, undefined, undefined, 95, 96, 97]);
   const facts = { window, threshold: 90, unit: 'percent' };
   t.equal(gapsOf(window).length, 1);
@@ -366,7 +360,7 @@ t.test('a gap is drawn as a gap and described in words', async (t) => {
   t.ok(column(2).has(3), 'the threshold');
 });
 
-t.test('the drawing is a PNG with consistent parts', async (t) => {
+test('the drawing is a PNG with consistent parts', async (t) => {
   for (const window of [
     windowOf([5]),
     windowOf([5, 5, 5]),

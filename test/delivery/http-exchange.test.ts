@@ -4,7 +4,7 @@
  * Own process: it measures time.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { cutText, cutTo } from '../../actors/platform/plain-text.ts';
 import {
   cutBytes,
@@ -24,7 +24,7 @@ import { tries } from '../support/tries.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);
 
-t.test('Retry-After is seconds or a date, and any other value is ignored', async (t) => {
+test('Retry-After is seconds or a date, and any other value is ignored', async (t) => {
   const cases: readonly (readonly [string | undefined, number | undefined])[] = [
     ['0', 0],
     [' 120 ', 120_000],
@@ -48,67 +48,61 @@ t.test('Retry-After is seconds or a date, and any other value is ignored', async
 const url = 'https://hooks.example.com/in/aBcDeF123456?key=s3cret%2Fvalue&x=1#part';
 const secrets = ['whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8='];
 
-t.test(
-  'an excerpt contains no URL, secret or credential, in any form that the endpoint repeats',
-  async (t) => {
-    const key = '-----------------';
-    const repeated = [
-      url,
-      '/in/aBcDeF123456?key=s3cret%2Fvalue&x=1',
-      '/in/aBcDeF123456',
-      '\\/in\\/aBcDeF123456',
-      '/IN/ABCDEF123456',
-      '%2Fin%2FaBcDeF123456',
-      's3cret/value and s3cret%2Fvalue',
-      'key=s3cret%2Fvalue&amp;x=1',
-      secrets[0],
-      secrets[0]?.slice(6),
-      'Authorization: Bearer abcdefgh.ijkl',
-      'authorization: Basic dXNlcjpwYXNz',
-      '{"access_token": "short-one", "password":"hunter2"}',
-      `eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJ4In0.c2ln`,
-      'svc_sk_abc_0123456789abcdef',
-      'https://user:pa55@elsewhere.example/',
-      'ghp_0123456789abcdefghijABCDEFGHIJ012345',
-      '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
-    ];
-    const leaks =
-      /aBcDeF123456|s3cret|AAECAw|abcdefgh|dXNlcjpw|short-one|hunter2|c2ln|0123456789abcdef|pa55|9f86d081/i;
-    for (const text of repeated) {
-      t.notMatch(redact(`${key} ${text} ${key}`, { url, secrets }), leaks, String(text));
-      t.match(
-        redact(`${key} ${text} ${key}`, { url, secrets }),
-        /-{17} .*\[redacted/,
-        'reported as omitted',
-      );
-    }
-    const harmless =
-      'Error 500: no space left on /dev/sda1 (request 123e4567-e89b-12d3-a456-426614174000)';
-    t.equal(redact(harmless, { url, secrets }), harmless, 'helpful texts stay');
-    t.equal(redact('a\u0000b\u001b[31mc\u202e', {}), 'a b [31mc ');
-  },
-);
-
-t.test(
-  'an excerpt is at most 4 KiB of complete code points, and does not end in half a secret',
-  async (t) => {
-    const euro = excerptOf(Buffer.from('€'.repeat(5_000)), { url }, false);
-    t.equal(euro, '€'.repeat(Math.floor(EXCERPT_BYTES_MAX / 3)));
-    // The read part ends within the secret; everything before it shrinks to less than the limit.
-    const whole = `${'/in/aBcDeF123456 '.repeat(200)}${url.slice(0, 35)}`;
-    const cut = excerptOf(Buffer.from(whole), { url }, true);
-    t.notMatch(cut, /aBcDeF/);
-    t.match(cut, /…$/);
-    t.match(excerptOf(Buffer.from(`all ${url}`), { url }, false), /^all \[redacted\]|^all https/);
+test('an excerpt contains no URL, secret or credential, in any form that the endpoint repeats', async (t) => {
+  const key = '-----------------';
+  const repeated = [
+    url,
+    '/in/aBcDeF123456?key=s3cret%2Fvalue&x=1',
+    '/in/aBcDeF123456',
+    '\\/in\\/aBcDeF123456',
+    '/IN/ABCDEF123456',
+    '%2Fin%2FaBcDeF123456',
+    's3cret/value and s3cret%2Fvalue',
+    'key=s3cret%2Fvalue&amp;x=1',
+    secrets[0],
+    secrets[0]?.slice(6),
+    'Authorization: Bearer abcdefgh.ijkl',
+    'authorization: Basic dXNlcjpwYXNz',
+    '{"access_token": "short-one", "password":"hunter2"}',
+    `eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJ4In0.c2ln`,
+    'svc_sk_abc_0123456789abcdef',
+    'https://user:pa55@elsewhere.example/',
+    'ghp_0123456789abcdefghijABCDEFGHIJ012345',
+    '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  ];
+  const leaks =
+    /aBcDeF123456|s3cret|AAECAw|abcdefgh|dXNlcjpw|short-one|hunter2|c2ln|0123456789abcdef|pa55|9f86d081/i;
+  for (const text of repeated) {
+    t.notMatch(redact(`${key} ${text} ${key}`, { url, secrets }), leaks, String(text));
     t.match(
-      excerptOf(Buffer.from([0xff, 0xfe, 0x61]), { url }, false),
-      /a$/,
-      'bytes that are not text',
+      redact(`${key} ${text} ${key}`, { url, secrets }),
+      /-{17} .*\[redacted/,
+      'reported as omitted',
     );
-  },
-);
+  }
+  const harmless =
+    'Error 500: no space left on /dev/sda1 (request 123e4567-e89b-12d3-a456-426614174000)';
+  t.equal(redact(harmless, { url, secrets }), harmless, 'helpful texts stay');
+  t.equal(redact('a\u0000b\u001b[31mc\u202e', {}), 'a b [31mc ');
+});
 
-t.test('any URL and secret are omitted without an error', async (t) => {
+test('an excerpt is at most 4 KiB of complete code points, and does not end in half a secret', async (t) => {
+  const euro = excerptOf(Buffer.from('€'.repeat(5_000)), { url }, false);
+  t.equal(euro, '€'.repeat(Math.floor(EXCERPT_BYTES_MAX / 3)));
+  // The read part ends within the secret; everything before it shrinks to less than the limit.
+  const whole = `${'/in/aBcDeF123456 '.repeat(200)}${url.slice(0, 35)}`;
+  const cut = excerptOf(Buffer.from(whole), { url }, true);
+  t.notMatch(cut, /aBcDeF/);
+  t.match(cut, /…$/);
+  t.match(excerptOf(Buffer.from(`all ${url}`), { url }, false), /^all \[redacted\]|^all https/);
+  t.match(
+    excerptOf(Buffer.from([0xff, 0xfe, 0x61]), { url }, false),
+    /a$/,
+    'bytes that are not text',
+  );
+});
+
+test('any URL and secret are omitted without an error', async (t) => {
   const whole = 'https://hooks.example.com/';
   // Ten times the maximum length of a destination's URL.
   const long = 'x'.repeat(20_000);
@@ -136,58 +130,55 @@ function shortest(run: () => void): number {
   return Math.min(...runs);
 }
 
-t.test(
-  'four times the answer takes about four times the work, for any repeated text',
-  async (t) => {
-    // How each pattern of `scrubSecrets` and `redact` begins, and text that it may scan.
-    const pieces = [
-      'svc_sk_',
-      'svc_pk_a_',
-      'svc_sk_abc_abcdefg',
-      'whsec_',
-      'Bearer ',
-      'bearer',
-      'eyJ',
-      'eyJaaaaaaaa',
-      'eyJaaaaaaaa.',
-      'a://',
-      '://',
-      'a+b://c',
-      'a://b:',
-      'Basic ',
-      'Basic  abcde',
-      'token',
-      'token=',
-      'sig=abc',
-      '"secret":',
-      'api_key : ',
-      'password"',
-      '/in/',
-      'key=s3cret',
-      'aBcDeF12345',
-      'x',
-      '=',
-      ' ',
-      '\0',
-    ];
-    const slow = pieces
-      .flatMap((piece) => ['', '-', '.'].map((between) => between + piece))
-      .filter((piece) => {
-        const work = (bytes: number) => {
-          const answer = Buffer.from(piece.repeat(bytes / piece.length));
-          return shortest(() => excerptOf(answer, { url, secrets }, true));
-        };
-        // Quadratic work would take sixteen times as long each time; times below a tenth of a ms are
-        // ignored. At some size the engine's lists become large objects, which adds a single step.
-        const grows = (from: number, to: number) => work(to) > 9 * Math.max(work(from), 0.1);
-        const isSlow = () => grows(4_096, 16_384) && grows(16_384, 65_536);
-        return isSlow() && isSlow() && isSlow();
-      });
-    t.same(slow, []);
-  },
-);
+test('four times the answer takes about four times the work, for any repeated text', async (t) => {
+  // How each pattern of `scrubSecrets` and `redact` begins, and text that it may scan.
+  const pieces = [
+    'svc_sk_',
+    'svc_pk_a_',
+    'svc_sk_abc_abcdefg',
+    'whsec_',
+    'Bearer ',
+    'bearer',
+    'eyJ',
+    'eyJaaaaaaaa',
+    'eyJaaaaaaaa.',
+    'a://',
+    '://',
+    'a+b://c',
+    'a://b:',
+    'Basic ',
+    'Basic  abcde',
+    'token',
+    'token=',
+    'sig=abc',
+    '"secret":',
+    'api_key : ',
+    'password"',
+    '/in/',
+    'key=s3cret',
+    'aBcDeF12345',
+    'x',
+    '=',
+    ' ',
+    '\0',
+  ];
+  const slow = pieces
+    .flatMap((piece) => ['', '-', '.'].map((between) => between + piece))
+    .filter((piece) => {
+      const work = (bytes: number) => {
+        const answer = Buffer.from(piece.repeat(bytes / piece.length));
+        return shortest(() => excerptOf(answer, { url, secrets }, true));
+      };
+      // Quadratic work would take sixteen times as long each time; times below a tenth of a ms are
+      // ignored. At some size the engine's lists become large objects, which adds a single step.
+      const grows = (from: number, to: number) => work(to) > 9 * Math.max(work(from), 0.1);
+      const isSlow = () => grows(4_096, 16_384) && grows(16_384, 65_536);
+      return isSlow() && isSlow() && isSlow();
+    });
+  t.same(slow, []);
+});
 
-t.test('cuts fall between code points, and give the number of omitted ones', async (t) => {
+test('cuts fall between code points, and give the number of omitted ones', async (t) => {
   t.equal(cutText('abc', 3), 'abc');
   t.equal(cutText('𝒳𝒳𝒳', 2), '𝒳…');
   t.equal(cutBytes('a€', 3), 'a');
@@ -214,7 +205,7 @@ t.test('cuts fall between code points, and give the number of omitted ones', asy
   t.doesNotThrow(() => fc.assert(property, { numRuns: tries(300) }));
 });
 
-t.test('quantities, durations and conditions are readable', async (t) => {
+test('quantities, durations and conditions are readable', async (t) => {
   t.equal(quantity(93.50000001, 'percent'), '93.5 %');
   t.equal(quantity(1_610_612_736, 'bytes'), '1.5 GiB');
   t.equal(quantity(-2048, 'bytes_per_second'), '-2 KiB/s');
@@ -245,7 +236,7 @@ t.test('quantities, durations and conditions are readable', async (t) => {
   t.equal(oneLine(' a\r\n\tb\u00a0\u2028c\ud800 '), 'a b c�');
 });
 
-t.test('a threshold is displayed as it was typed', async (t) => {
+test('a threshold is displayed as it was typed', async (t) => {
   const typed = ['2 GiB', '1.5 GiB', '2 GB', '500 MB', '1.5 TB', '64 KiB', '2 kB', '17 B', '0 B'];
   for (const text of typed) {
     t.equal(exactQuantity(parseQuantity(text)?.value ?? Number.NaN, 'bytes'), text);
@@ -269,7 +260,7 @@ t.test('a threshold is displayed as it was typed', async (t) => {
   t.doesNotThrow(() => fc.assert(property, { numRuns: tries(500) }), 'without rounding');
 });
 
-t.test('a reading never looks like the threshold that it passes', async (t) => {
+test('a reading never looks like the threshold that it passes', async (t) => {
   t.equal(readingBeside(90.000_000_1, 90, 'percent'), '90.0000001 %');
   t.equal(readingBeside(89.999_999_9, 90, 'percent'), '89.9999999 %');
   t.equal(readingBeside(93.500_000_01, 90, 'percent'), '93.5 %', 'six digits where they suffice');

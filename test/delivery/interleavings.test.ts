@@ -7,7 +7,7 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import { type Commit, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -161,153 +161,141 @@ async function runStep(
   await actions[name]?.(world).catch(() => {});
 }
 
-t.test(
-  'EVAL-22, HOOK-11: no attempt is opened once the end of its reason is acknowledged',
-  async (t) => {
-    let opened = 0;
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 30 }), async (steps) => {
-        await t.test(steps.join(', '), async (t) => {
-          const base = await openDeliveryWorld(t);
-          const watch = new Watch();
-          base.host.onApplied(({ commit }) => watch.take(commit));
-          const hook = await base.addDestination();
-          const mail = await base.addMail(PEOPLE);
-          const world = { ...base, hook, mail };
-          await world.putInForce({ destinationNames: [hook, mail], repeatIntervalSeconds: 60 });
-          // Users belong to no project: they may end between a decision and its commit, but not
-          // between that and the send.
-          world.notifier.answer = ({ target }) => {
-            const person = 'address' in target ? target.address : undefined;
-            if (person !== undefined && !watch.isActive(person))
-              watch.wrong.push('sent to a locked-out user');
-            return undefined;
-          };
-          world.startTimers();
-          const { stop } = world.startDeliverer();
-          for (const name of ['fire', ...steps]) await runStep(world, name);
-          world.notifier.answer = () => accepted;
-          world.notifier.release(accepted);
-          await world.pass(10_000, 5_000);
-          await stop();
-          opened += watch.opened;
-          t.same(watch.wrong, []);
-        });
-        return true;
-      }),
-      { numRuns: tries(60), examples: [[FIRES_AGAIN]] },
-    );
-    t.ok(opened > occurrences(80), `${opened} attempts were opened`);
-  },
-);
-
-t.test(
-  'EVENT-03: a killed process loses nothing and repeats only messages in flight',
-  async (t) => {
-    for (const turns of [0, 3, 8, 20, 45]) {
-      const before = await openDeliveryWorld(t);
-      const hooks = [await before.addDestination(), await before.addDestination()];
-      await before.putInForce({ destinationNames: hooks });
-      before.startDeliverer();
-      const vms = Array.from({ length: 40 }, (_, i) => `vm-${i}`);
-      let requested = 0;
-      before.notifier.answer = () => (++requested % 5 === 0 ? undefined : accepted);
-      await before.fire(vms);
-      await before.settle(turns);
-      // The state after a kill: the files as they are now.
-      const folder = mkdtempSync(join(dirname(before.folder), 'svc-killed-'));
-      cpSync(before.folder, folder, { recursive: true });
-      const received = before.notifier.requests.map(({ deliveryId }) => deliveryId);
-      const flying = new Set(
-        before
-          .deliveries()
-          .filter(isSending)
-          .map(({ id }) => id),
-      );
-      const [bodies, sealed] = [new Map(before.bodies), new Map(before.sealed)];
-      t.teardown(() => {
-        before.notifier.answer = () => accepted;
-        before.notifier.release(accepted);
-        rmSync(folder, { recursive: true });
+test('EVAL-22, HOOK-11: no attempt is opened once the end of its reason is acknowledged', async (t) => {
+  let opened = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 30 }), async (steps) => {
+      await t.test(steps.join(', '), async (t) => {
+        const base = await openDeliveryWorld(t);
+        const watch = new Watch();
+        base.host.onApplied(({ commit }) => watch.take(commit));
+        const hook = await base.addDestination();
+        const mail = await base.addMail(PEOPLE);
+        const world = { ...base, hook, mail };
+        await world.putInForce({ destinationNames: [hook, mail], repeatIntervalSeconds: 60 });
+        // Users belong to no project: they may end between a decision and its commit, but not
+        // between that and the send.
+        world.notifier.answer = ({ target }) => {
+          const person = 'address' in target ? target.address : undefined;
+          if (person !== undefined && !watch.isActive(person))
+            watch.wrong.push('sent to a locked-out user');
+          return undefined;
+        };
+        world.startTimers();
+        const { stop } = world.startDeliverer();
+        for (const name of ['fire', ...steps]) await runStep(world, name);
+        world.notifier.answer = () => accepted;
+        world.notifier.release(accepted);
+        await world.pass(10_000, 5_000);
+        await stop();
+        opened += watch.opened;
+        t.same(watch.wrong, []);
       });
-      const after = await openDeliveryWorld(t, { folder, clock: before.clock });
-      for (const [id, body] of bodies) after.bodies.set(id, body);
-      for (const [id, value] of sealed) after.sealed.set(id, value);
-      after.startTimers();
-      after.startDeliverer();
-      await after.pass(60_000, 1_000);
-      t.equal(after.deliveries().length, 80);
-      t.ok(
-        after.deliveries().every(({ value }) => value === 'sent'),
-        'lost: none',
-      );
-      const again = after.notifier.requests.map(({ deliveryId }) => deliveryId);
-      const doubled = again.filter((id) => received.includes(id));
-      t.ok(
-        doubled.every((id) => flying.has(id)),
-        `doubled: ${doubled.length} of ${flying.size}`,
-      );
-      t.equal(new Set(again).size, again.length);
-      const once = new Set([...received, ...again]);
-      t.equal(once.size, 80, 'each was received');
-    }
-  },
-);
+      return true;
+    }),
+    { numRuns: tries(60), examples: [[FIRES_AGAIN]] },
+  );
+  t.ok(opened > occurrences(80), `${opened} attempts were opened`);
+});
+
+test('EVENT-03: a killed process loses nothing and repeats only messages in flight', async (t) => {
+  for (const turns of [0, 3, 8, 20, 45]) {
+    const before = await openDeliveryWorld(t);
+    const hooks = [await before.addDestination(), await before.addDestination()];
+    await before.putInForce({ destinationNames: hooks });
+    before.startDeliverer();
+    const vms = Array.from({ length: 40 }, (_, i) => `vm-${i}`);
+    let requested = 0;
+    before.notifier.answer = () => (++requested % 5 === 0 ? undefined : accepted);
+    await before.fire(vms);
+    await before.settle(turns);
+    // The state after a kill: the files as they are now.
+    const folder = mkdtempSync(join(dirname(before.folder), 'svc-killed-'));
+    cpSync(before.folder, folder, { recursive: true });
+    const received = before.notifier.requests.map(({ deliveryId }) => deliveryId);
+    const flying = new Set(
+      before
+        .deliveries()
+        .filter(isSending)
+        .map(({ id }) => id),
+    );
+    const [bodies, sealed] = [new Map(before.bodies), new Map(before.sealed)];
+    t.teardown(() => {
+      before.notifier.answer = () => accepted;
+      before.notifier.release(accepted);
+      rmSync(folder, { recursive: true });
+    });
+    const after = await openDeliveryWorld(t, { folder, clock: before.clock });
+    for (const [id, body] of bodies) after.bodies.set(id, body);
+    for (const [id, value] of sealed) after.sealed.set(id, value);
+    after.startTimers();
+    after.startDeliverer();
+    await after.pass(60_000, 1_000);
+    t.equal(after.deliveries().length, 80);
+    t.ok(
+      after.deliveries().every(({ value }) => value === 'sent'),
+      'lost: none',
+    );
+    const again = after.notifier.requests.map(({ deliveryId }) => deliveryId);
+    const doubled = again.filter((id) => received.includes(id));
+    t.ok(
+      doubled.every((id) => flying.has(id)),
+      `doubled: ${doubled.length} of ${flying.size}`,
+    );
+    t.equal(new Set(again).size, again.length);
+    const once = new Set([...received, ...again]);
+    t.equal(once.size, 80, 'each was received');
+  }
+});
 
 const isSending = ({ value }: { value: unknown }): boolean => value === 'sending';
 
-t.test(
-  'DUR-15: nothing is sent if the recipient is locked out between decision and commit',
-  async (t) => {
-    const world = await openDeliveryWorld(t);
-    await world.putInForce({ destinationNames: [await world.addMail(['ann'])] });
-    world.startTimers();
-    const lockOut = () =>
-      world.send('person', 'ann', { type: 'disabled', reason: 'x', by: 'me' }, SYSTEM_PROJECT);
-    const host = {
-      ...world.host,
-      async submit(submission: Parameters<typeof world.host.submit>[0]) {
-        const committed = await world.host.submit(submission);
-        // As if it had been acknowledged while the attempt's commit was in progress.
-        if ([committed.answer].flat().includes('open')) await lockOut();
-        return committed;
-      },
-    } as typeof world.host;
-    world.startDeliverer({ host });
-    await world.fire(['vm-1']);
-    await world.pass(10_000, 1_000);
-    t.same(world.notifier.requests, []);
-    t.match(world.deliveries(), [
-      { value: 'suppressed', reason: 'RECIPIENT_REMOVED', attempts: [{ outcome: 'failed' }] },
-    ]);
-  },
-);
+test('DUR-15: nothing is sent if the recipient is locked out between decision and commit', async (t) => {
+  const world = await openDeliveryWorld(t);
+  await world.putInForce({ destinationNames: [await world.addMail(['ann'])] });
+  world.startTimers();
+  const lockOut = () =>
+    world.send('person', 'ann', { type: 'disabled', reason: 'x', by: 'me' }, SYSTEM_PROJECT);
+  const host = {
+    ...world.host,
+    async submit(submission: Parameters<typeof world.host.submit>[0]) {
+      const committed = await world.host.submit(submission);
+      // As if it had been acknowledged while the attempt's commit was in progress.
+      if ([committed.answer].flat().includes('open')) await lockOut();
+      return committed;
+    },
+  } as typeof world.host;
+  world.startDeliverer({ host });
+  await world.fire(['vm-1']);
+  await world.pass(10_000, 1_000);
+  t.same(world.notifier.requests, []);
+  t.match(world.deliveries(), [
+    { value: 'suppressed', reason: 'RECIPIENT_REMOVED', attempts: [{ outcome: 'failed' }] },
+  ]);
+});
 
-t.test(
-  'nothing is sent to a destination deleted after its attempt was opened, and no fault is reported',
-  async (t) => {
-    const world = await openDeliveryWorld(t);
-    const hook = await world.addDestination();
-    await world.putInForce({ destinationNames: [hook] });
-    world.startTimers();
-    const host = {
-      ...world.host,
-      async submit(submission: Parameters<typeof world.host.submit>[0]) {
-        const committed = await world.host.submit(submission);
-        // As if it had been acknowledged while the attempt's commit was in progress.
-        if ([committed.answer].flat().includes('open')) {
-          await world.toDestination(hook, { type: 'deleted', by: 'me' });
-        }
-        return committed;
-      },
-    } as typeof world.host;
-    world.startDeliverer({ host });
-    await world.fire(['vm-1']);
-    await world.pass(10_000, 1_000);
-    t.same(world.notifier.requests, []);
-    t.same(world.reportedFaults(), []);
-    t.match(world.deliveries(), [
-      { value: 'suppressed', reason: 'DESTINATION_DELETED', attempts: [{ outcome: 'failed' }] },
-    ]);
-  },
-);
+test('nothing is sent to a destination deleted after its attempt was opened, and no fault is reported', async (t) => {
+  const world = await openDeliveryWorld(t);
+  const hook = await world.addDestination();
+  await world.putInForce({ destinationNames: [hook] });
+  world.startTimers();
+  const host = {
+    ...world.host,
+    async submit(submission: Parameters<typeof world.host.submit>[0]) {
+      const committed = await world.host.submit(submission);
+      // As if it had been acknowledged while the attempt's commit was in progress.
+      if ([committed.answer].flat().includes('open')) {
+        await world.toDestination(hook, { type: 'deleted', by: 'me' });
+      }
+      return committed;
+    },
+  } as typeof world.host;
+  world.startDeliverer({ host });
+  await world.fire(['vm-1']);
+  await world.pass(10_000, 1_000);
+  t.same(world.notifier.requests, []);
+  t.same(world.reportedFaults(), []);
+  t.match(world.deliveries(), [
+    { value: 'suppressed', reason: 'DESTINATION_DELETED', attempts: [{ outcome: 'failed' }] },
+  ]);
+});

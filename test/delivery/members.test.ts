@@ -2,7 +2,7 @@
  * Deliverers of several members on one stream, each with a host of its own: they share the work,
  * and the commits that open attempts enforce the bounds.
  */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { type DueAttempt, publishDue } from '../../actors/delivery/queues.ts';
 import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
@@ -44,38 +44,35 @@ async function publishAll(world: DeliveryWorld): Promise<DueAttempt[]> {
 const countOf = (world: DeliveryWorld, state: string) =>
   world.deliveries().filter(({ value }) => value === state).length;
 
-t.test(
-  'HOOK-15: open attempts of a destination stay within its cap over all members',
-  async (t) => {
-    const { owner, member } = await openMembers(t);
-    const wire = new ScriptedNotifier();
-    let seed = 0;
-    for (const [world, ownership] of [
-      [owner, nobody],
-      [member, nobody],
-    ] as const) {
-      wire.answer = () => undefined;
-      world.startDeliverer({ notifier: wire, ownership, random: seededRandom(++seed) });
-    }
-    await owner.setCap(3);
-    await owner.fire(Array.from({ length: 12 }, (_, i) => `vm-${i}`));
-    await publishAll(owner);
-    await owner.until('both have processed all', () => wire.hanging > 0);
-    await owner.settle(300);
-    t.equal(wire.hanging, 3);
-    t.equal(countOf(owner, 'sending'), 3);
-    wire.answer = () => accepted;
-    wire.release(accepted);
-    owner.startTimers();
-    const { stop } = owner.startDeliverer({ notifier: wire, random: seededRandom(3) });
-    await owner.pass(20_000, 1_000);
-    await owner.until('all are sent', () => countOf(owner, 'sent') === 12);
-    t.equal(wire.requests.length, 12, 'each once');
-    await stop();
-  },
-);
+test('HOOK-15: open attempts of a destination stay within its cap over all members', async (t) => {
+  const { owner, member } = await openMembers(t);
+  const wire = new ScriptedNotifier();
+  let seed = 0;
+  for (const [world, ownership] of [
+    [owner, nobody],
+    [member, nobody],
+  ] as const) {
+    wire.answer = () => undefined;
+    world.startDeliverer({ notifier: wire, ownership, random: seededRandom(++seed) });
+  }
+  await owner.setCap(3);
+  await owner.fire(Array.from({ length: 12 }, (_, i) => `vm-${i}`));
+  await publishAll(owner);
+  await owner.until('both have processed all', () => wire.hanging > 0);
+  await owner.settle(300);
+  t.equal(wire.hanging, 3);
+  t.equal(countOf(owner, 'sending'), 3);
+  wire.answer = () => accepted;
+  wire.release(accepted);
+  owner.startTimers();
+  const { stop } = owner.startDeliverer({ notifier: wire, random: seededRandom(3) });
+  await owner.pass(20_000, 1_000);
+  await owner.until('all are sent', () => countOf(owner, 'sent') === 12);
+  t.equal(wire.requests.length, 12, 'each once');
+  await stop();
+});
 
-t.test('HOOK-15: messages of one incident are sent one after another by all members', async (t) => {
+test('HOOK-15: messages of one incident are sent one after another by all members', async (t) => {
   const { owner, member } = await openMembers(t);
   await owner.setCap(9);
   const [first, second] = [new ScriptedNotifier(), new ScriptedNotifier()];
@@ -98,31 +95,28 @@ t.test('HOOK-15: messages of one incident are sent one after another by all memb
   await owner.until('both are sent', () => countOf(owner, 'sent') === 2);
 });
 
-t.test(
-  'HOOK-12: a message that a member received but did not open is opened by another',
-  async (t) => {
-    const { owner, member } = await openMembers(t);
-    // It receives the message, and dies before its opening is committed.
-    member.faults.append = ({ stream }) => (stream === 'EVENTS' ? 'refused' : undefined);
-    const dead = member.startDeliverer({ ownership: nobody });
-    const dispatcher = owner.startDeliverer({ delivers: false });
-    await owner.fire(['vm-1']);
-    await owner.settle(100);
-    t.equal(only(owner).value, 'queued');
-    const ending = dead.stop();
-    const wire = new ScriptedNotifier();
-    await dispatcher.stop();
-    owner.startDeliverer({ notifier: wire });
-    await owner.pass(15_000, 1_000);
-    await owner.until('it is sent', () => only(owner).value === 'sent');
-    t.equal(wire.requests.length, 1);
-    member.faults.append = () => undefined;
-    await owner.pass(15_000, 1_000);
-    await ending;
-  },
-);
+test('HOOK-12: a message that a member received but did not open is opened by another', async (t) => {
+  const { owner, member } = await openMembers(t);
+  // It receives the message, and dies before its opening is committed.
+  member.faults.append = ({ stream }) => (stream === 'EVENTS' ? 'refused' : undefined);
+  const dead = member.startDeliverer({ ownership: nobody });
+  const dispatcher = owner.startDeliverer({ delivers: false });
+  await owner.fire(['vm-1']);
+  await owner.settle(100);
+  t.equal(only(owner).value, 'queued');
+  const ending = dead.stop();
+  const wire = new ScriptedNotifier();
+  await dispatcher.stop();
+  owner.startDeliverer({ notifier: wire });
+  await owner.pass(15_000, 1_000);
+  await owner.until('it is sent', () => only(owner).value === 'sent');
+  t.equal(wire.requests.length, 1);
+  member.faults.append = () => undefined;
+  await owner.pass(15_000, 1_000);
+  await ending;
+});
 
-t.test('a delivery that ended elsewhere is no fault of a member that lags behind', async (t) => {
+test('a delivery that ended elsewhere is no fault of a member that lags behind', async (t) => {
   const { owner, member } = await openMembers(t);
   owner.startTimers();
   const wire = new ScriptedNotifier();
@@ -145,7 +139,7 @@ t.test('a delivery that ended elsewhere is no fault of a member that lags behind
   t.same([behind.requests.length, member.reportedFaults()], [0, []]);
 });
 
-t.test('a member without the role dispatches, and leaves sending to others', async (t) => {
+test('a member without the role dispatches, and leaves sending to others', async (t) => {
   const { owner, member } = await openMembers(t);
   const inside = new ScriptedNotifier();
   const { deliverer } = owner.startDeliverer({ notifier: inside, delivers: false });
@@ -157,7 +151,7 @@ t.test('a member without the role dispatches, and leaves sending to others', asy
   t.same(inside.requests, []);
 });
 
-t.test('the queue of a project is dropped when another member acts for it', async (t) => {
+test('the queue of a project is dropped when another member acts for it', async (t) => {
   const { owner } = await openMembers(t);
   let isOwner = true;
   const listeners = new Set<() => void>();
@@ -188,7 +182,7 @@ t.test('the queue of a project is dropped when another member acts for it', asyn
   await owner.until('due deliveries are sent', () => countOf(owner, 'queued') === 0);
 });
 
-t.test('changes during a brief lapse of a lease block nothing', async (t) => {
+test('changes during a brief lapse of a lease block nothing', async (t) => {
   const { owner } = await openMembers(t);
   let isOwner = true;
   // No listener is called: the lapse ends before the member checks its leases again.
@@ -207,7 +201,7 @@ t.test('changes during a brief lapse of a lease block nothing', async (t) => {
   t.equal(countOf(owner, 'sent'), 2);
 });
 
-t.test('HOOK-15: up to 64 attempts are opened by one commit and closed by one', async (t) => {
+test('HOOK-15: up to 64 attempts are opened by one commit and closed by one', async (t) => {
   const { owner } = await openMembers(t);
   await owner.setCap(64);
   owner.notifier.answer = () => undefined;
@@ -235,7 +229,7 @@ t.test('HOOK-15: up to 64 attempts are opened by one commit and closed by one', 
   t.equal(closed[0], 64, closed.join());
 });
 
-t.test('ends of attempts in quick succession share a commit', async (t) => {
+test('ends of attempts in quick succession share a commit', async (t) => {
   const { owner } = await openMembers(t);
   await owner.setCap(64);
   owner.notifier.answer = () => undefined;

@@ -5,7 +5,7 @@
  */
 import { fromJsonString } from '@bufbuild/protobuf';
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import type { AttemptRequest } from '../../actors/delivery/notifier-port.ts';
 import type {
   ProjectView,
@@ -110,7 +110,7 @@ function textsOf(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : [];
 }
 
-t.test('EVENT-02: every channel renders a firing incident with its names and times', async (t) => {
+test('EVENT-02: every channel renders a firing incident with its names and times', async (t) => {
   const { view, delivery, incident } = await firing(t);
   for (const kind of kinds) {
     const text = readable(kind, view, delivery);
@@ -140,7 +140,7 @@ t.test('EVENT-02: every channel renders a firing incident with its names and tim
   t.ok(letter.chart, 'with the drawing of its window');
 });
 
-t.test('HOOK-27: every message begins with the runbook and has the rule’s labels', async (t) => {
+test('HOOK-27: every message begins with the runbook and has the rule’s labels', async (t) => {
   const url = 'https://runbooks.example.com/cpu?step=1';
   const world = await openDeliveryWorld(t);
   const hook = await world.addDestination();
@@ -168,7 +168,7 @@ t.test('HOOK-27: every message begins with the runbook and has the rule’s labe
   }
 });
 
-t.test('HOOK-28: a message for several incidents names each of them', async (t) => {
+test('HOOK-28: a message for several incidents names each of them', async (t) => {
   const world = await openDeliveryWorld(t);
   const hook = await world.addDestination();
   await world.toDestination(hook, { type: 'groupWaitChanged', groupWaitMs: 30_000, by: 'me' });
@@ -210,7 +210,7 @@ t.test('HOOK-28: a message for several incidents names each of them', async (t) 
   }
 });
 
-t.test('reminders and recoveries are named as such, and a recovery has its time', async (t) => {
+test('reminders and recoveries are named as such, and a recovery has its time', async (t) => {
   const { view, delivery, change } = await firing(t);
   const repeated = { ...delivery, event: 'REPEATED' as const, occurrence: 3 };
   const recovered = { ...delivery, event: 'RECOVERED' as const };
@@ -237,7 +237,7 @@ t.test('reminders and recoveries are named as such, and a recovery has its time'
   }
 });
 
-t.test('an unobserved value is rendered as such, never as zero or as a recovery', async (t) => {
+test('an unobserved value is rendered as such, never as zero or as a recovery', async (t) => {
   const { view, delivery, change } = await firing(t);
   const dataMissingReason = 'VM_STOPPED';
   await change({ value: null, valueMs: null, dataMissingSinceMs: START_MS, dataMissingReason });
@@ -252,7 +252,7 @@ t.test('an unobserved value is rendered as such, never as zero or as a recovery'
   }
 });
 
-t.test('a condition of a whole data center names it, and no VM', async (t) => {
+test('a condition of a whole data center names it, and no VM', async (t) => {
   const { view, delivery, change } = await firing(t);
   await change({ vm: '', labels: '{datacenter="DC-1"}', datacenter: 'DC-1', heldVmCount: 37 });
   const { data } = json(renderWebhookBody(view, delivery, options));
@@ -265,7 +265,7 @@ t.test('a condition of a whole data center names it, and no VM', async (t) => {
   }
 });
 
-t.test('a test is named as one, and reports no event', async (t) => {
+test('a test is named as one, and reports no event', async (t) => {
   const { view, delivery } = await firing(t);
   const test = { ...delivery, event: 'TEST' as const, incident: '' };
   const body = json(renderWebhookBody(view, test, options));
@@ -283,35 +283,32 @@ t.test('a test is named as one, and reports no event', async (t) => {
   t.notOk(decodeLetter(renderers.email(view, test, options)).chart, 'there is nothing to draw');
 });
 
-t.test(
-  'HOOK-06: a webhook has at most 16 KiB for any names and labels, and reports cuts',
-  async (t) => {
-    const { view, delivery, incident } = await firing(t);
-    const labelled = fc.tuple(names, fc.array(names, { maxLength: 40 }));
-    const property = fc.property(labelled, ([name, values]) => {
-      const labels = seriesKey(
-        '',
-        Object.fromEntries(values.map((value, i) => [`label_${i}`, value])),
-      );
-      const named = { ruleDisplayName: name, datacenter: name, vmDatacenter: name };
-      const ruleLabels = { team: name, tier: name };
-      const runbook = { runbookText: name, runbookUrl: RUNBOOK_URL };
-      const changed = { ...incident, ...named, labels, ruleLabels, ...runbook };
-      const records: Record<string, unknown> = { incident: changed, vm: { displayName: name } };
-      const seen = { ...view, record: (kind: string) => ({ body: records[kind] }) };
-      const bytes = renderWebhookBody(seen as unknown as ProjectView, delivery, options);
-      const { data } = fromJsonString(WebhookBodySchema, Buffer.from(bytes).toString('utf8'));
-      const all = { ...data?.labels, ...data?.ruleLabels };
-      const kept = Object.keys(all).length;
-      return (
-        bytes.length <= WEBHOOK_BYTES_MAX && kept + (data?.labelsLeftOut ?? 0) === values.length + 2
-      );
-    });
-    t.doesNotThrow(() => fc.assert(property, { numRuns: tries(100) }));
-  },
-);
+test('HOOK-06: a webhook has at most 16 KiB for any names and labels, and reports cuts', async (t) => {
+  const { view, delivery, incident } = await firing(t);
+  const labelled = fc.tuple(names, fc.array(names, { maxLength: 40 }));
+  const property = fc.property(labelled, ([name, values]) => {
+    const labels = seriesKey(
+      '',
+      Object.fromEntries(values.map((value, i) => [`label_${i}`, value])),
+    );
+    const named = { ruleDisplayName: name, datacenter: name, vmDatacenter: name };
+    const ruleLabels = { team: name, tier: name };
+    const runbook = { runbookText: name, runbookUrl: RUNBOOK_URL };
+    const changed = { ...incident, ...named, labels, ruleLabels, ...runbook };
+    const records: Record<string, unknown> = { incident: changed, vm: { displayName: name } };
+    const seen = { ...view, record: (kind: string) => ({ body: records[kind] }) };
+    const bytes = renderWebhookBody(seen as unknown as ProjectView, delivery, options);
+    const { data } = fromJsonString(WebhookBodySchema, Buffer.from(bytes).toString('utf8'));
+    const all = { ...data?.labels, ...data?.ruleLabels };
+    const kept = Object.keys(all).length;
+    return (
+      bytes.length <= WEBHOOK_BYTES_MAX && kept + (data?.labelsLeftOut ?? 0) === values.length + 2
+    );
+  });
+  t.doesNotThrow(() => fc.assert(property, { numRuns: tries(100) }));
+});
 
-t.test('HOOK-06: a body is rendered once, regardless of later changes', async (t) => {
+test('HOOK-06: a body is rendered once, regardless of later changes', async (t) => {
   const world = await firing(t);
   const kept = new Map<string, Uint8Array>();
   const contents = contentsOf(world, kept);
@@ -323,70 +320,64 @@ t.test('HOOK-06: a body is rendered once, regardless of later changes', async (t
   t.same([again.isKept, again.digest], [true, first.digest]);
 });
 
-t.test(
-  'HOOK-07: an attempt uses the current secrets, two in an overlap, then the new one',
-  async (t) => {
-    const world = await firing(t);
-    const { clock, destinations, delivery, view } = world;
-    const contents = contentsOf(world, new Map());
-    const secrets = async () => {
-      const target = await contents.target(view, delivery);
-      return 'secrets' in target ? (target.secrets ?? []) : [];
-    };
-    const rotate = (overlapMs: number) =>
-      destinations.rotateSecret({
-        project: PROJECT,
-        by,
-        request: freshRequest(),
-        id: delivery.destination,
-        overlapMs,
-      });
-    const [first] = await secrets();
-    const { webhookSecret: second } = await rotate(60_000);
-    t.same(
-      await secrets(),
-      [second, first],
-      'the current one first; the legacy signature uses the last',
-    );
-    // No timer runs here: a late timer does not lengthen the overlap.
-    await clock.advance(60_000);
-    t.same(await secrets(), [second]);
-    await rotate(60_000);
-    const { webhookSecret: last } = await rotate(0);
-    t.same(await secrets(), [last], 'immediate: no older one signs');
-  },
-);
+test('HOOK-07: an attempt uses the current secrets, two in an overlap, then the new one', async (t) => {
+  const world = await firing(t);
+  const { clock, destinations, delivery, view } = world;
+  const contents = contentsOf(world, new Map());
+  const secrets = async () => {
+    const target = await contents.target(view, delivery);
+    return 'secrets' in target ? (target.secrets ?? []) : [];
+  };
+  const rotate = (overlapMs: number) =>
+    destinations.rotateSecret({
+      project: PROJECT,
+      by,
+      request: freshRequest(),
+      id: delivery.destination,
+      overlapMs,
+    });
+  const [first] = await secrets();
+  const { webhookSecret: second } = await rotate(60_000);
+  t.same(
+    await secrets(),
+    [second, first],
+    'the current one first; the legacy signature uses the last',
+  );
+  // No timer runs here: a late timer does not lengthen the overlap.
+  await clock.advance(60_000);
+  t.same(await secrets(), [second]);
+  await rotate(60_000);
+  const { webhookSecret: last } = await rotate(0);
+  t.same(await secrets(), [last], 'immediate: no older one signs');
+});
 
-t.test(
-  'every registered kind renders, bounds its attempts, and is a target of the API',
-  async (t) => {
-    const { view, delivery, clock } = await firing(t);
-    const guard = new AddressGuard({ hosts: [], http: false });
-    const exchange = { post: () => Promise.reject(new Error('Nothing is sent')) };
-    const metrics = createMetrics({ clock, version: 'test' });
-    t.teardown(() => metrics.close());
-    const log = createLog({ clock, level: 'info', readable: false, write: () => {} });
-    const publicUrl = () => options.publicUrl;
-    const server = { smtpUrl: 'smtp://127.0.0.1:9', from: 'svc@example.com' };
-    const mail = { ...server, publicUrl, clock, log, metrics };
-    for (const [name, kind] of Object.entries(notificationKinds)) {
-      t.match(readable(name as KindName, view, delivery), /CPU is high/, name);
-      t.ok(kind.limits.attemptMs > 0 && kind.limits.spacingMs >= 0, name);
-      const channel = kind.open({ exchange, guard, mail });
-      t.ok(channel, `${name} can be sent to`);
-      await channel?.close();
-      const refusal = kind.refuseUrl?.('https://10.0.0.1/', guard);
-      t.equal(refusal === undefined, name === 'email', `${name}: only mail has no URL to check`);
-    }
-    for (const schema of [DestinationSchema, UpdateDestinationRequestSchema]) {
-      const target = schema.oneofs.find((oneof) => oneof.name === 'target');
-      const cases = target?.fields.map((field) => field.localName);
-      t.same(cases?.toSorted(), kinds.toSorted(), schema.name);
-    }
-  },
-);
+test('every registered kind renders, bounds its attempts, and is a target of the API', async (t) => {
+  const { view, delivery, clock } = await firing(t);
+  const guard = new AddressGuard({ hosts: [], http: false });
+  const exchange = { post: () => Promise.reject(new Error('Nothing is sent')) };
+  const metrics = createMetrics({ clock, version: 'test' });
+  t.teardown(() => metrics.close());
+  const log = createLog({ clock, level: 'info', readable: false, write: () => {} });
+  const publicUrl = () => options.publicUrl;
+  const server = { smtpUrl: 'smtp://127.0.0.1:9', from: 'svc@example.com' };
+  const mail = { ...server, publicUrl, clock, log, metrics };
+  for (const [name, kind] of Object.entries(notificationKinds)) {
+    t.match(readable(name as KindName, view, delivery), /CPU is high/, name);
+    t.ok(kind.limits.attemptMs > 0 && kind.limits.spacingMs >= 0, name);
+    const channel = kind.open({ exchange, guard, mail });
+    t.ok(channel, `${name} can be sent to`);
+    await channel?.close();
+    const refusal = kind.refuseUrl?.('https://10.0.0.1/', guard);
+    t.equal(refusal === undefined, name === 'email', `${name}: only mail has no URL to check`);
+  }
+  for (const schema of [DestinationSchema, UpdateDestinationRequestSchema]) {
+    const target = schema.oneofs.find((oneof) => oneof.name === 'target');
+    const cases = target?.fields.map((field) => field.localName);
+    t.same(cases?.toSorted(), kinds.toSorted(), schema.name);
+  }
+});
 
-t.test('an attempt for an unconfigured channel fails and is retried', async (t) => {
+test('an attempt for an unconfigured channel fails and is retried', async (t) => {
   const guard = new AddressGuard({ hosts: [], http: false });
   const { clock } = await openDeliveryWorld(t);
   const notifier = openNotifier({ guard, clock });
@@ -430,7 +421,7 @@ function contentsOf({ clock, sealed }: World, kept: Map<string, Uint8Array>) {
   });
 }
 
-t.test('a message without its incident is a fault of the service', async (t) => {
+test('a message without its incident is a fault of the service', async (t) => {
   const { view, delivery } = await firing(t);
   const lost = { ...delivery, incident: 'inc_lost' };
   t.throws(() => messageOf(view, lost, options), /has no record/);

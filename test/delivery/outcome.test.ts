@@ -2,7 +2,7 @@
  * Outcomes and their effect on a destination and its queue: faults of the service have none, days
  * of failures pause it, and a repaired destination is tried at once.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { startTestDelivery } from '../../actors/delivery/audience.ts';
 import { NEWER } from '../simulation/programs.ts';
 import { by, openAlertingWorld, PROJECT } from '../support/alerting-on-host.ts';
@@ -13,7 +13,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const ours = failed({ ours: true, error: 'The mail server of this service rejected it' });
 
-t.test('faults of the service are retried, neither counted nor a reason to pause', async (t) => {
+test('faults of the service are retried, neither counted nor a reason to pause', async (t) => {
   const world = await delivering(t);
   const hook = () => world.instances('destination')[0];
   world.notifier.answer = () => ours;
@@ -35,30 +35,27 @@ t.test('faults of the service are retried, neither counted nor a reason to pause
   t.same(world.host.view('demo').records('notice', { limit: 9 }).items, []);
 });
 
-t.test(
-  'DUR-21: an outcome is recorded although a newer program has moved the destination',
-  async (t) => {
-    const world = await delivering(t);
-    world.notifier.answer = () => undefined;
-    await world.fire(['vm-1']);
-    await world.until('it is sent', () => world.notifier.hanging === 1);
-    const newer = await openAlertingWorld(t, { beside: world, machines: NEWER.machines });
-    const destination = world.hook.slice(world.hook.lastIndexOf('/') + 1);
-    await submit(newer.host, { project: PROJECT, by }, (draft) => {
-      const event = { type: 'attemptCapChanged', at: draft.at, attemptCap: 3 } as const;
-      draft.send('destination', destination, event);
-    });
-    const cap = () => world.instances('destination')[0]?.context.attemptCap;
-    await world.until('the older program has applied it', () => cap() === 3);
-    const [before] = world.instances('destination');
-    world.notifier.release(failed({ slows: true }));
-    await world.until('it failed', () => world.deliveries()[0]?.value === 'waiting');
-    t.match(world.deliveries()[0]?.attempts, [{ outcome: 'failed' }]);
-    t.same(world.instances('destination')[0]?.context, before?.context, 'left to newer members');
-  },
-);
+test('DUR-21: an outcome is recorded although a newer program has moved the destination', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => undefined;
+  await world.fire(['vm-1']);
+  await world.until('it is sent', () => world.notifier.hanging === 1);
+  const newer = await openAlertingWorld(t, { beside: world, machines: NEWER.machines });
+  const destination = world.hook.slice(world.hook.lastIndexOf('/') + 1);
+  await submit(newer.host, { project: PROJECT, by }, (draft) => {
+    const event = { type: 'attemptCapChanged', at: draft.at, attemptCap: 3 } as const;
+    draft.send('destination', destination, event);
+  });
+  const cap = () => world.instances('destination')[0]?.context.attemptCap;
+  await world.until('the older program has applied it', () => cap() === 3);
+  const [before] = world.instances('destination');
+  world.notifier.release(failed({ slows: true }));
+  await world.until('it failed', () => world.deliveries()[0]?.value === 'waiting');
+  t.match(world.deliveries()[0]?.attempts, [{ outcome: 'failed' }]);
+  t.same(world.instances('destination')[0]?.context, before?.context, 'left to newer members');
+});
 
-t.test('two failures three days apart do not pause a destination', async (t) => {
+test('two failures three days apart do not pause a destination', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => failed();
   await world.fire(['vm-1']);
@@ -75,7 +72,7 @@ t.test('two failures three days apart do not pause a destination', async (t) => 
   t.equal(hook?.context.failingSinceMs, hook?.context.lastFailedMs, 'it restarts');
 });
 
-t.test('a test message to a repaired destination is sent at once', async (t) => {
+test('a test message to a repaired destination is sent at once', async (t) => {
   const kept = { urlId: 'url_2', urlDigest: 'd', host: 'h', lastFour: 'abcd' };
   for (const mend of ['retargeted', 'resumed']) {
     const world = await delivering(t);

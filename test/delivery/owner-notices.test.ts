@@ -2,7 +2,7 @@
  * A destination that the service paused: its project's owners get a notice in the project and a
  * mail each, once per pause, even if the mail server or the process fails meanwhile.
  */
-import t from 'tap';
+import { test } from 'tap';
 import type { NoticeBody } from '../../actors/alerting/notices.ts';
 import { notifyOwners, type OwnerMail } from '../../actors/delivery/owner-notices.ts';
 import {
@@ -82,7 +82,7 @@ const recordsOf = ({ host }: DeliveryWorld) =>
 const noticeOf = ({ host }: DeliveryWorld) =>
   host.view(PROJECT).records('notice', { limit: 9 }).items[0]?.body as NoticeBody | undefined;
 
-t.test('HOOK-15: reachable owners are notified of a pause once', async (t) => {
+test('HOOK-15: reachable owners are notified of a pause once', async (t) => {
   const world = await paused(t);
   const stop = world.start();
   await world.pauseIt();
@@ -104,7 +104,7 @@ t.test('HOOK-15: reachable owners are notified of a pause once', async (t) => {
   t.same(world.untaken, []);
 });
 
-t.test('an unannounced pause is announced after a restart, an ended one is not', async (t) => {
+test('an unannounced pause is announced after a restart, an ended one is not', async (t) => {
   const world = await paused(t);
   await world.pauseIt();
   world.start();
@@ -121,7 +121,7 @@ t.test('an unannounced pause is announced after a restart, an ended one is not',
   t.same(again.taken, []);
 });
 
-t.test('a mail that was not accepted is retried under the same key for a day', async (t) => {
+test('a mail that was not accepted is retried under the same key for a day', async (t) => {
   const world = await paused(t);
   const stop = world.start();
   world.answer.send = () => {
@@ -149,7 +149,7 @@ t.test('a mail that was not accepted is retried under the same key for a day', a
   t.match(recordsOf(late), [{ isOver: true, told: [], untold: ['mem_ann'] }]);
 });
 
-t.test('an owner whose mail fails delays neither another owner nor a later notice', async (t) => {
+test('an owner whose mail fails delays neither another owner nor a later notice', async (t) => {
   const world = await paused(t);
   await world.send('person', 'ben', { type: 'enabled', by: 'me' }, SYSTEM_PROJECT);
   world.answer.send = ({ to }) => {
@@ -178,7 +178,7 @@ t.test('an owner whose mail fails delays neither another owner nor a later notic
   t.match(recordsOf(world), [whole, whole]);
 });
 
-t.test('after a day the notified and the unnotified owners are recorded', async (t) => {
+test('after a day the notified and the unnotified owners are recorded', async (t) => {
   const world = await paused(t);
   await world.send('person', 'ben', { type: 'enabled', by: 'me' }, SYSTEM_PROJECT);
   world.answer.send = ({ to }) => {
@@ -200,7 +200,7 @@ t.test('after a day the notified and the unnotified owners are recorded', async 
   t.equal(world.untaken.length, faults, 'nothing follows');
 });
 
-t.test('the mail names what was paused and how to resume it', async (t) => {
+test('the mail names what was paused and how to resume it', async (t) => {
   const server = await startMailServer(t);
   const mailer = createMailer({ url: server.url, from: 'svc@example.com' });
   t.teardown(() => mailer.close());
@@ -240,59 +240,56 @@ t.test('the mail names what was paused and how to resume it', async (t) => {
   await t.rejects(send(mail), { name: 'MailFault' });
 });
 
-t.test(
-  'changes of access are mailed to owners once, and to the member whose key was affected',
-  async (t) => {
-    const world = await delivering(t);
-    await withPeople(world);
-    const { host } = world;
-    const taken: OwnerMail[] = [];
-    const start = (isTaken: () => boolean) =>
-      world.run((signal) =>
-        notifyOwners(
-          {
-            ...world,
-            async send(mail) {
-              if (!isTaken()) throw new Error('The mail server is away');
-              taken.push(mail);
-              return true;
-            },
-            onFault: () => {},
+test('changes of access are mailed to owners once, and to the member whose key was affected', async (t) => {
+  const world = await delivering(t);
+  await withPeople(world);
+  const { host } = world;
+  const taken: OwnerMail[] = [];
+  const start = (isTaken: () => boolean) =>
+    world.run((signal) =>
+      notifyOwners(
+        {
+          ...world,
+          async send(mail) {
+            if (!isTaken()) throw new Error('The mail server is away');
+            taken.push(mail);
+            return true;
           },
-          signal,
-        ),
-      );
-    const record = (change: Parameters<typeof recordAccessChange>[1]) =>
-      submit(host, { project: PROJECT, by }, (draft) => recordAccessChange(draft, change));
-    const stop = start(() => false);
-    await record({ about: 'KEY', text: 'A key was made', isForOwners: true, member: null });
-    await record({
-      about: 'KEY',
-      text: 'Your key was revoked',
-      isForOwners: false,
-      member: 'mem_dan',
-    });
-    await world.pass(30_000, 5_000);
-    t.same(taken, [], 'it waits for further changes');
-    await world.pass(60_000, 5_000);
-    await stop();
-    start(() => true);
-    await world.pass(120_000, 5_000);
-    t.same(
-      taken.map(({ to, notice }) => [to, 'changes' in notice && sentencesOf(notice)]),
-      [
-        ['ann@example.com', ['A key was made']],
-        ['dan@example.com', ['Your key was revoked']],
-      ],
-      'after a restart, each gets their own, and locked-out owners get none',
+          onFault: () => {},
+        },
+        signal,
+      ),
     );
-    await world.pass(3_600_000, 60_000);
-    t.equal(taken.length, 2, 'once');
-    await record({ about: 'LEAK', text: 'A key leaked', isForOwners: true, member: null });
-    await world.pass(10_000, 5_000);
-    t.equal(taken.length, 3, 'a leak is mailed without a wait');
-  },
-);
+  const record = (change: Parameters<typeof recordAccessChange>[1]) =>
+    submit(host, { project: PROJECT, by }, (draft) => recordAccessChange(draft, change));
+  const stop = start(() => false);
+  await record({ about: 'KEY', text: 'A key was made', isForOwners: true, member: null });
+  await record({
+    about: 'KEY',
+    text: 'Your key was revoked',
+    isForOwners: false,
+    member: 'mem_dan',
+  });
+  await world.pass(30_000, 5_000);
+  t.same(taken, [], 'it waits for further changes');
+  await world.pass(60_000, 5_000);
+  await stop();
+  start(() => true);
+  await world.pass(120_000, 5_000);
+  t.same(
+    taken.map(({ to, notice }) => [to, 'changes' in notice && sentencesOf(notice)]),
+    [
+      ['ann@example.com', ['A key was made']],
+      ['dan@example.com', ['Your key was revoked']],
+    ],
+    'after a restart, each gets their own, and locked-out owners get none',
+  );
+  await world.pass(3_600_000, 60_000);
+  t.equal(taken.length, 2, 'once');
+  await record({ about: 'LEAK', text: 'A key leaked', isForOwners: true, member: null });
+  await world.pass(10_000, 5_000);
+  t.equal(taken.length, 3, 'a leak is mailed without a wait');
+});
 
 const facts = (person: string) => ({
   person,
@@ -304,7 +301,7 @@ for (const [how, end] of [
   ['removed', (draft, id, by) => leave(draft, id, 'x', by)],
   ['demoted', (draft, id, by) => changeRole(draft, id, 'VIEWER', by)],
 ] satisfies [string, (draft: Draft, id: string, by: Actor) => void][]) {
-  t.test(`an owner who is ${how} is notified of that and of earlier changes`, async (t) => {
+  test(`an owner who is ${how} is notified of that and of earlier changes`, async (t) => {
     const world = await delivering(t);
     const taken: OwnerMail[] = [];
     const thief: Actor = { kind: 'operator', name: 'people/ann' };
@@ -356,7 +353,7 @@ for (const [how, end] of [
   });
 }
 
-t.test('the mail about access says how to view and end it, and has no link', async (t) => {
+test('the mail about access says how to view and end it, and has no link', async (t) => {
   const server = await startMailServer(t);
   const mailer = createMailer({ url: server.url, from: 'svc@example.com' });
   t.teardown(() => mailer.close());

@@ -3,7 +3,7 @@
  * knows only the rules: order within an incident, the cap of its destination, the breaker.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import {
   type AttemptResult,
   DestinationQueue,
@@ -84,7 +84,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constant('pass' as const), ms: fc.constantFrom(1, 29_999, 30_000, 900_000) }),
 );
 
-t.test('a queue behaves like its model after any additions, starts and ends', async (t) => {
+test('a queue behaves like its model after any additions, starts and ends', async (t) => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 20, maxLength: 200 }), (steps) => {
       const queue = new DestinationQueue(web);
@@ -133,61 +133,55 @@ t.test('a queue behaves like its model after any additions, starts and ends', as
   t.pass();
 });
 
-t.test(
-  'HOOK-15: a queue is as wide as its cap, and a narrowed queue waits for attempts in flight',
-  async (t) => {
-    const queue = new DestinationQueue(web);
-    for (let i = 0; i < 200; i++) queue.add(job(i));
-    const takeAll = () => {
-      const taken: QueuedDelivery[] = [];
-      for (let next = queue.take(0); next; next = queue.take(0)) taken.push(next);
-      return taken;
-    };
-    t.equal(takeAll().length, 1);
-    queue.setCap(8);
-    const flying = takeAll();
-    t.equal(flying.length, 7);
-    queue.setCap(1);
-    for (const each of flying) queue.end(each, 'healthy', 0);
-    t.same(takeAll(), [], 'the first one is still in flight');
-    t.notOk(queue.end(job(199), 'healthy', 0), 'a queued one may end, too');
-    t.notOk(queue.end(job(1), 'healthy', 0), 'so may an unknown one');
-  },
-);
+test('HOOK-15: a queue is as wide as its cap, and a narrowed queue waits for attempts in flight', async (t) => {
+  const queue = new DestinationQueue(web);
+  for (let i = 0; i < 200; i++) queue.add(job(i));
+  const takeAll = () => {
+    const taken: QueuedDelivery[] = [];
+    for (let next = queue.take(0); next; next = queue.take(0)) taken.push(next);
+    return taken;
+  };
+  t.equal(takeAll().length, 1);
+  queue.setCap(8);
+  const flying = takeAll();
+  t.equal(flying.length, 7);
+  queue.setCap(1);
+  for (const each of flying) queue.end(each, 'healthy', 0);
+  t.same(takeAll(), [], 'the first one is still in flight');
+  t.notOk(queue.end(job(199), 'healthy', 0), 'a queued one may end, too');
+  t.notOk(queue.end(job(1), 'healthy', 0), 'so may an unknown one');
+});
 
-t.test(
-  'HOOK-15: the breaker opens after five failures and admits single probes at growing intervals',
-  async (t) => {
-    const queue = new DestinationQueue(web);
-    for (let i = 0; i < 100; i++) queue.add(job(i));
-    let nowMs = 0;
-    const failOne = () => {
-      const taken = queue.take(nowMs);
-      if (!taken) throw new Error('The queue returned no attempt');
-      queue.end(taken, 'failing', nowMs);
-    };
-    for (let i = 0; i < 4; i++) failOne();
-    t.equal(queue.wakeAtMs(nowMs), undefined);
+test('HOOK-15: the breaker opens after five failures and admits single probes at growing intervals', async (t) => {
+  const queue = new DestinationQueue(web);
+  for (let i = 0; i < 100; i++) queue.add(job(i));
+  let nowMs = 0;
+  const failOne = () => {
+    const taken = queue.take(nowMs);
+    if (!taken) throw new Error('The queue returned no attempt');
+    queue.end(taken, 'failing', nowMs);
+  };
+  for (let i = 0; i < 4; i++) failOne();
+  t.equal(queue.wakeAtMs(nowMs), undefined);
+  failOne();
+  const waits = [];
+  for (let i = 0; i < 8; i++) {
+    const at = queue.wakeAtMs(nowMs) ?? 0;
+    waits.push((at - nowMs) / 1000);
+    t.equal(queue.take(at - 1), undefined);
+    nowMs = at;
     failOne();
-    const waits = [];
-    for (let i = 0; i < 8; i++) {
-      const at = queue.wakeAtMs(nowMs) ?? 0;
-      waits.push((at - nowMs) / 1000);
-      t.equal(queue.take(at - 1), undefined);
-      nowMs = at;
-      failOne();
-      t.equal(queue.take(nowMs), undefined, 'a single probe');
-    }
-    t.same(waits, [30, 60, 120, 240, 480, 900, 900, 900]);
-    nowMs = queue.wakeAtMs(nowMs) ?? 0;
-    const probe = queue.take(nowMs);
-    if (probe) queue.end(probe, 'healthy', nowMs);
-    queue.setCap(2);
-    t.ok(queue.take(nowMs) && queue.take(nowMs), 'one success closes it');
-  },
-);
+    t.equal(queue.take(nowMs), undefined, 'a single probe');
+  }
+  t.same(waits, [30, 60, 120, 240, 480, 900, 900, 900]);
+  nowMs = queue.wakeAtMs(nowMs) ?? 0;
+  const probe = queue.take(nowMs);
+  if (probe) queue.end(probe, 'healthy', nowMs);
+  queue.setCap(2);
+  t.ok(queue.take(nowMs) && queue.take(nowMs), 'one success closes it');
+});
 
-t.test('failures of attempts in flight when the breaker opened count once', async (t) => {
+test('failures of attempts in flight when the breaker opened count once', async (t) => {
   const queue = new DestinationQueue(web);
   queue.setCap(8);
   for (let i = 0; i < 100; i++) queue.add(job(i));
@@ -198,7 +192,7 @@ t.test('failures of attempts in flight when the breaker opened count once', asyn
   t.equal(queue.wakeAtMs(0), 30_000);
 });
 
-t.test('attempts beyond one per destination are bounded, and projects take turns', async (t) => {
+test('attempts beyond one per destination are bounded, and projects take turns', async (t) => {
   const queues = new DestinationQueues();
   const started: QueuedDelivery[] = [];
   const startAll = () => {
@@ -230,60 +224,57 @@ t.test('attempts beyond one per destination are bounded, and projects take turns
   t.equal(queues.inFlight, 1, 'deliveries that another member handles use no slot');
 });
 
-t.test(
-  'hanging destinations do not delay the first attempt of others, nor webhooks mail',
-  async (t) => {
-    const queues = new DestinationQueues();
-    const startAll = () => {
-      const started: QueuedDelivery[] = [];
-      for (let start = queues.next(0); start; start = queues.next(0)) started.push(start);
-      return started;
-    };
-    let deliveries = 0;
-    const cap = ({ slots }: QueueLimits) => (slots === 'web' ? 64 : 8);
-    const addTo = (destination: string, project: string, kind: QueueLimits) =>
-      add(queues, job(++deliveries, deliveries, project, destination), { ...kind, cap: cap(kind) });
-    for (const kind of [web, mail]) {
-      for (const project of ['bad', 'worse']) {
-        for (let i = 0; i < 300; i++) addTo(`${kind.slots} ${project} ${i % 5}`, project, kind);
-      }
+test('hanging destinations do not delay the first attempt of others, nor webhooks mail', async (t) => {
+  const queues = new DestinationQueues();
+  const startAll = () => {
+    const started: QueuedDelivery[] = [];
+    for (let start = queues.next(0); start; start = queues.next(0)) started.push(start);
+    return started;
+  };
+  let deliveries = 0;
+  const cap = ({ slots }: QueueLimits) => (slots === 'web' ? 64 : 8);
+  const addTo = (destination: string, project: string, kind: QueueLimits) =>
+    add(queues, job(++deliveries, deliveries, project, destination), { ...kind, cap: cap(kind) });
+  for (const kind of [web, mail]) {
+    for (const project of ['bad', 'worse']) {
+      for (let i = 0; i < 300; i++) addTo(`${kind.slots} ${project} ${i % 5}`, project, kind);
     }
-    const hanging = startAll();
-    const count = (kind: string) =>
-      hanging.filter(({ destination }) => destination.startsWith(kind)).length;
-    t.same([count('web'), count('mail')], [10 + 320, 10 + 16]);
-    addTo('theirs', 'good', web);
-    addTo('their mail', 'good', mail);
-    t.same(
-      startAll()
-        .map(({ destination }) => destination)
-        .sort(),
-      ['their mail', 'theirs'],
-    );
-    for (let i = 0; i < 3_000; i++) addTo(`many ${i}`, `crowd ${i % 2}`, web);
-    for (let i = 0; i < 100; i++) addTo(`many mails ${i}`, 'crowd 0', mail);
-    const crowd = startAll();
-    t.equal(queues.inFlight, 2_048 + 32, 'the total is bounded');
-    addTo('late', 'late', web);
-    addTo('late mail', 'later', mail);
-    t.equal(startAll().length, 2, 'a project with nothing in flight starts at once');
-    for (let i = 0; i < 2_000; i++) addTo(`of one ${i}`, `one of many ${i}`, web);
-    for (let i = 0; i < 20; i++) addTo(`mail of one ${i}`, `one of many ${i}`, mail);
-    startAll();
-    t.equal(queues.inFlight, 2_048 + 512 + 32 + 8, 'that is bounded too');
-    addTo('last', 'last', web);
-    t.same(startAll(), []);
-    const ofWeb = crowd.filter(({ destination }) => !destination.includes('mail'));
-    for (const start of ofWeb) queues.end(start, 'failing', 0);
-    const next = startAll();
-    t.ok(
-      next.some(({ destination }) => destination === 'last'),
-      'in its turn',
-    );
-  },
-);
+  }
+  const hanging = startAll();
+  const count = (kind: string) =>
+    hanging.filter(({ destination }) => destination.startsWith(kind)).length;
+  t.same([count('web'), count('mail')], [10 + 320, 10 + 16]);
+  addTo('theirs', 'good', web);
+  addTo('their mail', 'good', mail);
+  t.same(
+    startAll()
+      .map(({ destination }) => destination)
+      .sort(),
+    ['their mail', 'theirs'],
+  );
+  for (let i = 0; i < 3_000; i++) addTo(`many ${i}`, `crowd ${i % 2}`, web);
+  for (let i = 0; i < 100; i++) addTo(`many mails ${i}`, 'crowd 0', mail);
+  const crowd = startAll();
+  t.equal(queues.inFlight, 2_048 + 32, 'the total is bounded');
+  addTo('late', 'late', web);
+  addTo('late mail', 'later', mail);
+  t.equal(startAll().length, 2, 'a project with nothing in flight starts at once');
+  for (let i = 0; i < 2_000; i++) addTo(`of one ${i}`, `one of many ${i}`, web);
+  for (let i = 0; i < 20; i++) addTo(`mail of one ${i}`, `one of many ${i}`, mail);
+  startAll();
+  t.equal(queues.inFlight, 2_048 + 512 + 32 + 8, 'that is bounded too');
+  addTo('last', 'last', web);
+  t.same(startAll(), []);
+  const ofWeb = crowd.filter(({ destination }) => !destination.includes('mail'));
+  for (const start of ofWeb) queues.end(start, 'failing', 0);
+  const next = startAll();
+  t.ok(
+    next.some(({ destination }) => destination === 'last'),
+    'in its turn',
+  );
+});
 
-t.test('destinations that failed use only a share of the slots', async (t) => {
+test('destinations that failed use only a share of the slots', async (t) => {
   for (const [kind, share, total] of [
     [web, 640, 2_048],
     [mail, 16, 32],
@@ -317,7 +308,7 @@ t.test('destinations that failed use only a share of the slots', async (t) => {
   }
 });
 
-t.test('1,000 hanging destinations of 200 projects never delay a quiet project', async (t) => {
+test('1,000 hanging destinations of 200 projects never delay a quiet project', async (t) => {
   const queues = new DestinationQueues();
   const HANG_MS = 10_000;
   const ends = new Map<QueuedDelivery, number>();
@@ -351,7 +342,7 @@ t.test('1,000 hanging destinations of 200 projects never delay a quiet project',
   t.equal(delayed, 0);
 });
 
-t.test('a repaired destination is tried at once, regardless of earlier failures', async (t) => {
+test('a repaired destination is tried at once, regardless of earlier failures', async (t) => {
   const queues = new DestinationQueues();
   for (let i = 0; i < 9; i++) add(queues, job(i), web);
   for (let i = 0; i < 5; i++) {
@@ -372,30 +363,27 @@ t.test('a repaired destination is tried at once, regardless of earlier failures'
   queues.setCap('p', 'unknown', 2);
 });
 
-t.test(
-  'the queue of a deleted destination is removed with its content, failing or not',
-  async (t) => {
-    const queues = new DestinationQueues();
-    const fail = (destination: string, nowMs: number) => {
-      const start = queues.next(nowMs);
-      if (start?.destination !== destination) throw new Error('The queue returned no attempt');
-      queues.end(start, 'failing', nowMs);
-    };
-    for (let i = 0; i < 7; i++) add(queues, job(i, i, 'p', 'empty'), web);
-    for (let i = 0; i < 5; i++) fail('empty', 0);
-    for (let i = 0; i < 2; i++) fail('empty', (i + 1) * 100_000);
-    add(queues, job(10, 10, 'p', 'busy'), web);
-    fail('busy', 0);
-    t.equal(queues.size, 2, 'failures are remembered while the destination exists');
-    add(queues, job(11, 11, 'p', 'busy'), web);
-    for (const destination of ['empty', 'busy', 'unknown']) queues.retire('p', destination, 0);
-    t.equal(queues.size, 1);
-    fail('busy', 0);
-    t.equal(queues.size, 0);
-  },
-);
+test('the queue of a deleted destination is removed with its content, failing or not', async (t) => {
+  const queues = new DestinationQueues();
+  const fail = (destination: string, nowMs: number) => {
+    const start = queues.next(nowMs);
+    if (start?.destination !== destination) throw new Error('The queue returned no attempt');
+    queues.end(start, 'failing', nowMs);
+  };
+  for (let i = 0; i < 7; i++) add(queues, job(i, i, 'p', 'empty'), web);
+  for (let i = 0; i < 5; i++) fail('empty', 0);
+  for (let i = 0; i < 2; i++) fail('empty', (i + 1) * 100_000);
+  add(queues, job(10, 10, 'p', 'busy'), web);
+  fail('busy', 0);
+  t.equal(queues.size, 2, 'failures are remembered while the destination exists');
+  add(queues, job(11, 11, 'p', 'busy'), web);
+  for (const destination of ['empty', 'busy', 'unknown']) queues.retire('p', destination, 0);
+  t.equal(queues.size, 1);
+  fail('busy', 0);
+  t.equal(queues.size, 0);
+});
 
-t.test('HOOK-19: sent attempts keep their distance, unsent ones need none', async (t) => {
+test('HOOK-19: sent attempts keep their distance, unsent ones need none', async (t) => {
   const queue = new DestinationQueue({ spacingMs: 1_000, cap: 2 });
   for (let i = 0; i < 9; i++) queue.add(job(i));
   const first = queue.take(100);
@@ -410,7 +398,7 @@ t.test('HOOK-19: sent attempts keep their distance, unsent ones need none', asyn
   t.equal(queue.take(1_102), undefined);
 });
 
-t.test('an endpoint that asks for a rest gets at most a quarter of an hour', async (t) => {
+test('an endpoint that asks for a rest gets at most a quarter of an hour', async (t) => {
   for (const [restMs, untilMs] of [
     [60_000, 60_010],
     [86_400_000, 900_010],
@@ -425,22 +413,19 @@ t.test('an endpoint that asks for a rest gets at most a quarter of an hour', asy
   }
 });
 
-t.test(
-  'order is per recipient: a message of the same incident to another recipient does not wait',
-  async (t) => {
-    const queue = new DestinationQueue(web);
-    const to = (delivery: number, recipient: string): QueuedDelivery => ({
-      ...job(delivery, 1),
-      recipient,
-    });
-    queue.setCap(2);
-    for (const each of [to(1, 'ann'), to(2, 'ann'), to(3, 'ben')]) queue.add(each);
-    const taken = [queue.take(0), queue.take(0), queue.take(0)].map((each) => each?.delivery);
-    t.same(taken, ['dlv_1', 'dlv_3', undefined]);
-  },
-);
+test('order is per recipient: a message of the same incident to another recipient does not wait', async (t) => {
+  const queue = new DestinationQueue(web);
+  const to = (delivery: number, recipient: string): QueuedDelivery => ({
+    ...job(delivery, 1),
+    recipient,
+  });
+  queue.setCap(2);
+  for (const each of [to(1, 'ann'), to(2, 'ann'), to(3, 'ben')]) queue.add(each);
+  const taken = [queue.take(0), queue.take(0), queue.take(0)].map((each) => each?.delivery);
+  t.same(taken, ['dlv_1', 'dlv_3', undefined]);
+});
 
-t.test('HOOK-15: 10,000 deliveries to a slow endpoint delay no other project', async (t) => {
+test('HOOK-15: 10,000 deliveries to a slow endpoint delay no other project', async (t) => {
   const queues = new DestinationQueues();
   for (let i = 0; i < 10_000; i++) add(queues, job(i, i, 'crowded', 'slow'), web);
   const taken = [];

@@ -2,7 +2,7 @@
  * Mail: each recipient has a separate delivery, is rechecked before each attempt, and is notified
  * of a recovery if they may have been notified of the firing.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { startTestDelivery } from '../../actors/delivery/audience.ts';
 import { BOUNCE_PATH, bounceRoutes } from '../../src/admin/bounce-routes.ts';
 import type { Log } from '../../src/platform/log.ts';
@@ -47,37 +47,34 @@ const addressesOf = ({ notifier }: DeliveryWorld) =>
     'address' in target ? `${event} to ${target.address}` : target.kind,
   );
 
-t.test(
-  'HOOK-25: each eligible recipient gets a mail, others get none, with the reason',
-  async (t) => {
-    const world = await mailing(t, ['ann', 'ben', 'cleo', 'dan', 'eve', 'flo']);
-    const { send } = world;
-    await send('recipient', 'ben', { type: 'unsubscribed' });
-    await send('recipient', 'cleo', { type: 'bounced', reason: 'x' });
-    await send('recipient', 'cleo', { type: 'invitedAgain', tokenHash: 't' });
-    await send('recipient', 'dan', { type: 'bounced', reason: 'x' });
-    await send('recipient', 'eve', { type: 'removed', reason: 'TAKEN_OFF' });
-    await send('membership', 'flo', { type: 'removed', reason: 'LEFT', by: 'me' });
-    await world.fire(['vm-1']);
-    await world.until('all have ended', () => world.live('delivery').length === 0);
-    t.same(outcomesOf(world), [
-      'FIRING of ann: sent',
-      'FIRING of ben: suppressed RECIPIENT_UNSUBSCRIBED',
-      'FIRING of cleo: suppressed RECIPIENT_NOT_VERIFIED',
-      'FIRING of dan: suppressed RECIPIENT_BOUNCED',
-      'FIRING of flo: suppressed RECIPIENT_REMOVED',
-    ]);
-    t.same(addressesOf(world), ['incident.firing to ann']);
-  },
-);
+test('HOOK-25: each eligible recipient gets a mail, others get none, with the reason', async (t) => {
+  const world = await mailing(t, ['ann', 'ben', 'cleo', 'dan', 'eve', 'flo']);
+  const { send } = world;
+  await send('recipient', 'ben', { type: 'unsubscribed' });
+  await send('recipient', 'cleo', { type: 'bounced', reason: 'x' });
+  await send('recipient', 'cleo', { type: 'invitedAgain', tokenHash: 't' });
+  await send('recipient', 'dan', { type: 'bounced', reason: 'x' });
+  await send('recipient', 'eve', { type: 'removed', reason: 'TAKEN_OFF' });
+  await send('membership', 'flo', { type: 'removed', reason: 'LEFT', by: 'me' });
+  await world.fire(['vm-1']);
+  await world.until('all have ended', () => world.live('delivery').length === 0);
+  t.same(outcomesOf(world), [
+    'FIRING of ann: sent',
+    'FIRING of ben: suppressed RECIPIENT_UNSUBSCRIBED',
+    'FIRING of cleo: suppressed RECIPIENT_NOT_VERIFIED',
+    'FIRING of dan: suppressed RECIPIENT_BOUNCED',
+    'FIRING of flo: suppressed RECIPIENT_REMOVED',
+  ]);
+  t.same(addressesOf(world), ['incident.firing to ann']);
+});
 
-t.test('a mail destination without recipients records the missed notification', async (t) => {
+test('a mail destination without recipients records the missed notification', async (t) => {
   const world = await mailing(t, []);
   await world.fire(['vm-1']);
   t.same(outcomesOf(world), ['FIRING of null: suppressed RECIPIENT_REMOVED']);
 });
 
-t.test('a recovery goes to exactly the recipients who may have been notified', async (t) => {
+test('a recovery goes to exactly the recipients who may have been notified', async (t) => {
   const world = await mailing(t, ['ann', 'ben', 'cleo']);
   const outcomes = { ann: accepted, ben: failed(), cleo: failed({ unknown: true }) };
   world.notifier.answer = ({ target }) =>
@@ -99,7 +96,7 @@ t.test('a recovery goes to exactly the recipients who may have been notified', a
   ]);
 });
 
-t.test('STATE-12: a recipient removed while a mail waits gets no other mail', async (t) => {
+test('STATE-12: a recipient removed while a mail waits gets no other mail', async (t) => {
   const cases: Readonly<Record<string, (world: DeliveryWorld) => Promise<unknown>>> = {
     'RECIPIENT_REMOVED by the project': ({ send }) =>
       send('recipient', 'ann', { type: 'removed', reason: 'TAKEN_OFF' }),
@@ -124,7 +121,7 @@ t.test('STATE-12: a recipient removed while a mail waits gets no other mail', as
   }
 });
 
-t.test('HOOK-26: a bouncing address ends its recipient and no other', async (t) => {
+test('HOOK-26: a bouncing address ends its recipient and no other', async (t) => {
   const world = await mailing(t, ['ann', 'ben']);
   world.notifier.answer = ({ target }) =>
     'address' in target && target.address === 'ann' ? bounce : accepted;
@@ -144,7 +141,7 @@ t.test('HOOK-26: a bouncing address ends its recipient and no other', async (t) 
   t.equal(outcomesOf(world).filter((line) => line.endsWith('RECIPIENT_BOUNCED')).length, 5);
 });
 
-t.test('HOOK-26: a mail that is returned later ends its recipient and no other', async (t) => {
+test('HOOK-26: a mail that is returned later ends its recipient and no other', async (t) => {
   const world = await mailing(t, ['ann', 'ben']);
   await world.fire(['vm-1']);
   await world.until('all have ended', () => world.live('delivery').length === 0);
@@ -184,7 +181,7 @@ t.test('HOOK-26: a mail that is returned later ends its recipient and no other',
   t.notMatch(JSON.stringify(logged), /dlv_|@/, 'the log names no mail and no address');
 });
 
-t.test('a mail may take 30 s, and counts as lost only after that', async (t) => {
+test('a mail may take 30 s, and counts as lost only after that', async (t) => {
   const world = await mailing(t, ['ann']);
   world.notifier.answer = () => undefined;
   await world.fire(['vm-1']);
@@ -203,23 +200,20 @@ t.test('a mail may take 30 s, and counts as lost only after that', async (t) => 
   await stopping;
 });
 
-t.test(
-  'deliveries of an unconfigured channel wait until it is configured, and are reported',
-  async (t) => {
-    const world = await mailing(t, ['ann']);
-    world.notifier.missing.add('email');
-    await world.fire(['vm-1', 'vm-2']);
-    await world.pass(3_600_000, 30_000);
-    t.same([world.notifier.requests, world.deliveries()[0]?.attempts], [[], []]);
-    t.match(world.reportedFaults(), [/sending to email, for which this service is not configured/]);
-    t.equal(world.reportedFaults().length, 1);
-    world.notifier.missing.clear();
-    await world.pass(30_000, 5_000);
-    t.same(outcomesOf(world), ['FIRING of ann: sent', 'FIRING of ann: sent']);
-  },
-);
+test('deliveries of an unconfigured channel wait until it is configured, and are reported', async (t) => {
+  const world = await mailing(t, ['ann']);
+  world.notifier.missing.add('email');
+  await world.fire(['vm-1', 'vm-2']);
+  await world.pass(3_600_000, 30_000);
+  t.same([world.notifier.requests, world.deliveries()[0]?.attempts], [[], []]);
+  t.match(world.reportedFaults(), [/sending to email, for which this service is not configured/]);
+  t.equal(world.reportedFaults().length, 1);
+  world.notifier.missing.clear();
+  await world.pass(30_000, 5_000);
+  t.same(outcomesOf(world), ['FIRING of ann: sent', 'FIRING of ann: sent']);
+});
 
-t.test('EVENT-12: test messages are deliveries of their own to eligible recipients', async (t) => {
+test('EVENT-12: test messages are deliveries of their own to eligible recipients', async (t) => {
   const world = await mailing(t, ['ann', 'ben']);
   await world.send('recipient', 'ben', { type: 'unsubscribed' });
   const start = (recipient: string | null, test: string) =>

@@ -1,5 +1,5 @@
 /** Verification mails that fail for now or permanently. */
-import t from 'tap';
+import { test } from 'tap';
 import { until } from '../support/program.ts';
 import {
   caller,
@@ -19,7 +19,7 @@ const refusalOf = (requested: Promise<unknown>) =>
   );
 
 const press = (world: RecipientsWorld, token: string) => new Browser(world).post(VERIFY, { token });
-t.test('a failed mail is not sent later with an expired link', async (t) => {
+test('a failed mail is not sent later with an expired link', async (t) => {
   const world = await startRecipientsWorld(t);
   await world.member(ADA);
   world.server.refuseWith = 451;
@@ -41,7 +41,7 @@ t.test('a failed mail is not sent later with an expired link', async (t) => {
   );
 });
 
-t.test('an address that the server rejects for the verification mail is bounced', async (t) => {
+test('an address that the server rejects for the verification mail is bounced', async (t) => {
   const world = await startRecipientsWorld(t);
   await world.member(ADA);
   world.server.refuseWith = 550;
@@ -56,40 +56,37 @@ t.test('an address that the server rejects for the verification mail is bounced'
   t.equal((await press(world, world.tokenFor(ADA))).status, 200);
 });
 
-t.test(
-  'mails of one project leave room for others, and a request reports how many wait',
-  async (t) => {
-    const world = await startRecipientsWorld(t);
-    const queue = world.signIn.mail;
-    if (!queue) throw new Error('There is no mail server');
-    for (const email of [ADA, BOB]) await world.member(email);
-    await world.member('cy@example.com', { project: 'other' });
-    const id = await world.mailTo([ADA, BOB]);
-    const there = await world.mailTo(['cy@example.com'], 'other');
-    // The connections and half of the slots of the kind are in use.
-    const held: (() => void)[] = [];
-    const make = () => new Promise<undefined>((resolve) => held.push(() => resolve(undefined)));
-    const mail = { kind: 'verification', project: 'demo', make } as const;
-    const fill = (places: number) => {
-      for (let n = 0; n < places; n++) t.equal(queue.add(mail), true);
-    };
-    fill(51);
-    t.match(await world.destinations.verify({ ...caller(), id }), { mails: 1, notMailed: 1 });
-    t.match(await refusalOf(world.destinations.verify({ ...caller(), id })), {
-      reason: 'TOO_MANY_REQUESTS',
-      metadata: { retryAfterSeconds: '60' },
-    });
-    t.equal(queue.add(mail), false);
-    t.match(await world.destinations.verify({ ...caller('other'), id: there }), { mails: 1 });
-    const before = world.server.mails.length;
-    while (queue.room(mail) < 50 || held.length > 0) {
-      held.shift()?.();
-      await new Promise<void>((resolve) => setImmediate(resolve));
-    }
-    await queue.settled();
-    t.equal(world.server.mails.length, before + 2);
-  },
-);
+test('mails of one project leave room for others, and a request reports how many wait', async (t) => {
+  const world = await startRecipientsWorld(t);
+  const queue = world.signIn.mail;
+  if (!queue) throw new Error('There is no mail server');
+  for (const email of [ADA, BOB]) await world.member(email);
+  await world.member('cy@example.com', { project: 'other' });
+  const id = await world.mailTo([ADA, BOB]);
+  const there = await world.mailTo(['cy@example.com'], 'other');
+  // The connections and half of the slots of the kind are in use.
+  const held: (() => void)[] = [];
+  const make = () => new Promise<undefined>((resolve) => held.push(() => resolve(undefined)));
+  const mail = { kind: 'verification', project: 'demo', make } as const;
+  const fill = (places: number) => {
+    for (let n = 0; n < places; n++) t.equal(queue.add(mail), true);
+  };
+  fill(51);
+  t.match(await world.destinations.verify({ ...caller(), id }), { mails: 1, notMailed: 1 });
+  t.match(await refusalOf(world.destinations.verify({ ...caller(), id })), {
+    reason: 'TOO_MANY_REQUESTS',
+    metadata: { retryAfterSeconds: '60' },
+  });
+  t.equal(queue.add(mail), false);
+  t.match(await world.destinations.verify({ ...caller('other'), id: there }), { mails: 1 });
+  const before = world.server.mails.length;
+  while (queue.room(mail) < 50 || held.length > 0) {
+    held.shift()?.();
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  await queue.settled();
+  t.equal(world.server.mails.length, before + 2);
+});
 
 /** Mails that wait for their next attempt. */
 async function tries(world: RecipientsWorld): Promise<number> {

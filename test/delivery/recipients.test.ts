@@ -2,7 +2,7 @@
  * Mail recipients: eligibility, the verification mail, and the pages to confirm and to unsubscribe.
  * The mail server is a real one on 127.0.0.1, and so are the pages.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { raiseNotice } from '../../actors/alerting/notices.ts';
 import { createUnsubscribeCodes } from '../../src/delivery/recipients/unsubscribe-codes.ts';
 import { DAY_MS, HOUR_MS, tester } from '../support/host-in-memory.ts';
@@ -28,7 +28,7 @@ const refusalOf = (requested: Promise<unknown>) =>
 
 const press = (world: RecipientsWorld, token: string) => new Browser(world).post(VERIFY, { token });
 
-t.test('HOOK-24: a mail asks for confirmation, and only the pressed button verifies', async (t) => {
+test('HOOK-24: a mail asks for confirmation, and only the pressed button verifies', async (t) => {
   const world = await startRecipientsWorld(t);
   await world.member(ADA);
   const id = await world.mailTo([' Ada@Example.COM ', ADA]);
@@ -63,51 +63,44 @@ t.test('HOOK-24: a mail asks for confirmation, and only the pressed button verif
   t.match(await world.metrics(), /svc_mails_total\{kind="verification",outcome="sent"\} 1/);
 });
 
-t.test(
-  'a request from another site, with another header or another token, verifies nothing',
-  async (t) => {
-    const world = await startRecipientsWorld(t);
-    await world.member(ADA);
-    const id = await world.mailTo([ADA]);
-    const token = world.tokenFor(ADA);
-    const browser = new Browser(world);
-    const form = { token };
-    const sendings: readonly (readonly [string, Parameters<Browser['send']>[1], number])[] = [
-      ['of another site', { form, headers: { origin: 'https://evil.example' } }, 403],
-      [
-        'with a cross-site header',
-        { form, headers: { origin: world.origin, 'sec-fetch-site': 'cross-site' } },
-        403,
-      ],
-      ['without an origin', { form }, 403],
-      [
-        'with an extra field',
-        { form: { token, all: '1' }, headers: { origin: world.origin } },
-        400,
-      ],
-      ['without a token', { form: { token: '' }, headers: { origin: world.origin } }, 400],
-      [
-        'with a truncated token',
-        { form: { token: token.slice(0, -1) }, headers: { origin: world.origin } },
-        400,
-      ],
-      [
-        'as plain text',
-        { body: token, headers: { origin: world.origin, 'content-type': 'text/plain' } },
-        415,
-      ],
-    ];
-    for (const [name, sending, status] of sendings) {
-      t.equal((await browser.send(VERIFY, sending)).status, status, name);
-    }
-    t.same(world.states(id), { [ADA]: 'invited' });
-    const program = { json: { token } };
-    t.match(await browser.send(VERIFY, program), { status: 200 }, 'a program may');
-    t.same(world.states(id), { [ADA]: 'verified' });
-  },
-);
+test('a request from another site, with another header or another token, verifies nothing', async (t) => {
+  const world = await startRecipientsWorld(t);
+  await world.member(ADA);
+  const id = await world.mailTo([ADA]);
+  const token = world.tokenFor(ADA);
+  const browser = new Browser(world);
+  const form = { token };
+  const sendings: readonly (readonly [string, Parameters<Browser['send']>[1], number])[] = [
+    ['of another site', { form, headers: { origin: 'https://evil.example' } }, 403],
+    [
+      'with a cross-site header',
+      { form, headers: { origin: world.origin, 'sec-fetch-site': 'cross-site' } },
+      403,
+    ],
+    ['without an origin', { form }, 403],
+    ['with an extra field', { form: { token, all: '1' }, headers: { origin: world.origin } }, 400],
+    ['without a token', { form: { token: '' }, headers: { origin: world.origin } }, 400],
+    [
+      'with a truncated token',
+      { form: { token: token.slice(0, -1) }, headers: { origin: world.origin } },
+      400,
+    ],
+    [
+      'as plain text',
+      { body: token, headers: { origin: world.origin, 'content-type': 'text/plain' } },
+      415,
+    ],
+  ];
+  for (const [name, sending, status] of sendings) {
+    t.equal((await browser.send(VERIFY, sending)).status, status, name);
+  }
+  t.same(world.states(id), { [ADA]: 'invited' });
+  const program = { json: { token } };
+  t.match(await browser.send(VERIFY, program), { status: 200 }, 'a program may');
+  t.same(world.states(id), { [ADA]: 'verified' });
+});
 
-t.test('HOOK-24: a link is valid for one address in one destination of one project', async (t) => {
+test('HOOK-24: a link is valid for one address in one destination of one project', async (t) => {
   const world = await startRecipientsWorld(t);
   for (const email of [ADA, BOB]) await world.member(email);
   await world.member(ADA, { project: 'other' });
@@ -123,38 +116,35 @@ t.test('HOOK-24: a link is valid for one address in one destination of one proje
   t.same(world.states(here), { [ADA]: 'verified', [BOB]: 'invited' });
 });
 
-t.test(
-  'HOOK-24: a link ends after 24 hours, with a newer mail, and with the recipient',
-  async (t) => {
-    const world = await startRecipientsWorld(t);
-    await world.member(ADA);
-    const id = await world.mailTo([ADA]);
-    const first = world.tokenFor(ADA);
-    world.clock.jump(DAY_MS);
-    t.equal((await press(world, first)).status, 400, 'late');
-    const again = await world.destinations.verify({ ...caller(), id });
-    t.equal(again.mails, 1);
-    await world.signIn.mail?.settled();
-    const second = world.tokenFor(ADA);
-    t.not(second, first);
-    t.equal((await press(world, first)).status, 400, 'replaced');
-    world.clock.jump(DAY_MS - 1_000);
-    t.equal((await press(world, second)).status, 200, 'a second before its end');
-    t.equal(
-      (await world.destinations.verify({ ...caller(), id })).mails,
-      0,
-      'none is left to verify',
-    );
+test('HOOK-24: a link ends after 24 hours, with a newer mail, and with the recipient', async (t) => {
+  const world = await startRecipientsWorld(t);
+  await world.member(ADA);
+  const id = await world.mailTo([ADA]);
+  const first = world.tokenFor(ADA);
+  world.clock.jump(DAY_MS);
+  t.equal((await press(world, first)).status, 400, 'late');
+  const again = await world.destinations.verify({ ...caller(), id });
+  t.equal(again.mails, 1);
+  await world.signIn.mail?.settled();
+  const second = world.tokenFor(ADA);
+  t.not(second, first);
+  t.equal((await press(world, first)).status, 400, 'replaced');
+  world.clock.jump(DAY_MS - 1_000);
+  t.equal((await press(world, second)).status, 200, 'a second before its end');
+  t.equal(
+    (await world.destinations.verify({ ...caller(), id })).mails,
+    0,
+    'none is left to verify',
+  );
 
-    const gone = await world.mailTo([ADA]);
-    const late = world.tokenFor(ADA);
-    await world.destinations.delete({ ...caller(), id: gone });
-    t.equal((await press(world, late)).status, 400, 'removed');
-    t.same(world.states(gone), {});
-  },
-);
+  const gone = await world.mailTo([ADA]);
+  const late = world.tokenFor(ADA);
+  await world.destinations.delete({ ...caller(), id: gone });
+  t.equal((await press(world, late)).status, 400, 'removed');
+  t.same(world.states(gone), {});
+});
 
-t.test('verification mails are limited per address; a resent request sends none', async (t) => {
+test('verification mails are limited per address; a resent request sends none', async (t) => {
   const world = await startRecipientsWorld(t);
   await world.member(ADA);
   const id = await world.mailTo([ADA]);
@@ -172,7 +162,7 @@ t.test('verification mails are limited per address; a resent request sends none'
   t.match(await world.metrics(), /svc_mails_total\{kind="verification",outcome="limited"\}/);
 });
 
-t.test('only verified addresses of members can be recipients', async (t) => {
+test('only verified addresses of members can be recipients', async (t) => {
   const world = await startRecipientsWorld(t);
   await world.member(ADA);
   const left = await world.member('left@example.com');
@@ -195,36 +185,33 @@ t.test('only verified addresses of members can be recipients', async (t) => {
   t.same(world.host.view('demo').instances('destination', { limit: 10 }).items, []);
 });
 
-t.test(
-  'a change of recipients keeps existing ones, verifies new ones and removes missing ones',
-  async (t) => {
-    const world = await startRecipientsWorld(t);
-    for (const email of [ADA, BOB, 'cy@example.com']) await world.member(email);
-    const id = await world.mailTo([ADA, BOB]);
-    const bobs = world.tokenFor(BOB);
-    await press(world, world.tokenFor(ADA));
-    const target = { kind: 'email', addresses: [ADA, 'cy@example.com'] } as const;
-    await world.destinations.update({ ...caller(), id, target });
-    await world.signIn.mail?.settled();
-    t.same(world.states(id), { [ADA]: 'verified', 'cy@example.com': 'invited' });
-    t.same(
-      world.server.mails.map(({ to }) => to[0]),
-      [ADA, BOB, 'cy@example.com'],
-    );
-    t.equal((await press(world, bobs)).status, 400, 'the link of a removed recipient');
-    const stranger = { kind: 'email', addresses: [ADA, 'eve@example.com'] } as const;
-    t.match(await refusalOf(world.destinations.update({ ...caller(), id, target: stranger })), {
-      reason: 'RECIPIENT_NOT_MEMBER',
-    });
-    t.same(
-      world.states(id),
-      { [ADA]: 'verified', 'cy@example.com': 'invited' },
-      'the rejected change has no effect',
-    );
-  },
-);
+test('a change of recipients keeps existing ones, verifies new ones and removes missing ones', async (t) => {
+  const world = await startRecipientsWorld(t);
+  for (const email of [ADA, BOB, 'cy@example.com']) await world.member(email);
+  const id = await world.mailTo([ADA, BOB]);
+  const bobs = world.tokenFor(BOB);
+  await press(world, world.tokenFor(ADA));
+  const target = { kind: 'email', addresses: [ADA, 'cy@example.com'] } as const;
+  await world.destinations.update({ ...caller(), id, target });
+  await world.signIn.mail?.settled();
+  t.same(world.states(id), { [ADA]: 'verified', 'cy@example.com': 'invited' });
+  t.same(
+    world.server.mails.map(({ to }) => to[0]),
+    [ADA, BOB, 'cy@example.com'],
+  );
+  t.equal((await press(world, bobs)).status, 400, 'the link of a removed recipient');
+  const stranger = { kind: 'email', addresses: [ADA, 'eve@example.com'] } as const;
+  t.match(await refusalOf(world.destinations.update({ ...caller(), id, target: stranger })), {
+    reason: 'RECIPIENT_NOT_MEMBER',
+  });
+  t.same(
+    world.states(id),
+    { [ADA]: 'verified', 'cy@example.com': 'invited' },
+    'the rejected change has no effect',
+  );
+});
 
-t.test('HOOK-24: one click in the mail or on the page unsubscribes for good', async (t) => {
+test('HOOK-24: one click in the mail or on the page unsubscribes for good', async (t) => {
   const world = await startRecipientsWorld(t);
   for (const email of [ADA, BOB]) await world.member(email);
   const id = await world.mailTo([ADA, BOB]);
@@ -280,7 +267,7 @@ t.test('HOOK-24: one click in the mail or on the page unsubscribes for good', as
   );
 });
 
-t.test('an unsubscribe link cannot be forged', async (t) => {
+test('an unsubscribe link cannot be forged', async (t) => {
   const codes = createUnsubscribeCodes(Buffer.alloc(32, 1));
   const code = codes.make({ project: 'demo', recipient: 'rcp_1' });
   t.same(codes.read(code), { project: 'demo', recipient: 'rcp_1' });
@@ -307,7 +294,7 @@ t.test('an unsubscribe link cannot be forged', async (t) => {
   }
 });
 
-t.test('a recipient who is no longer a member is marked, and stays on the list', async (t) => {
+test('a recipient who is no longer a member is marked, and stays on the list', async (t) => {
   const world = await startRecipientsWorld(t);
   const member = await world.member(ADA);
   const id = await world.mailTo([ADA]);
@@ -322,7 +309,7 @@ t.test('a recipient who is no longer a member is marked, and stays on the list',
   t.equal((await world.destinations.sendTest({ ...caller(), id })).answer.deliveries.length, 1);
 });
 
-t.test('a locked-out recipient gets no mail, and may get some again afterwards', async (t) => {
+test('a locked-out recipient gets no mail, and may get some again afterwards', async (t) => {
   const world = await startRecipientsWorld(t);
   await world.member(ADA);
   await world.member(BOB);
@@ -357,7 +344,7 @@ t.test('a locked-out recipient gets no mail, and may get some again afterwards',
   t.match(await world.destinations.verify({ ...caller(), id }), { mails: 1 });
 });
 
-t.test('a bounced address is verified again or removed, and the notice ends', async (t) => {
+test('a bounced address is verified again or removed, and the notice ends', async (t) => {
   const world = await startRecipientsWorld(t);
   for (const email of [ADA, BOB]) await world.member(email);
   const id = await world.mailTo([ADA, BOB]);

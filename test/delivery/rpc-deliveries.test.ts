@@ -3,7 +3,7 @@
  * access.
  */
 
-import t from 'tap';
+import { test } from 'tap';
 import { startTestDelivery } from '../../actors/delivery/audience.ts';
 import { recordOutcomes } from '../../actors/delivery/outcome.ts';
 import type { DestinationKind } from '../../machines/delivery/destination.ts';
@@ -71,7 +71,7 @@ async function attempt(world: RpcWorld, delivery: string): Promise<string> {
   return attemptId;
 }
 
-t.test('Deliveries', async (t) => {
+test('Deliveries', async (t) => {
   const world = await startRpcWorld(t);
   const { hook, mail, nobody } = await withDestinations(world);
   const attemptId = await attempt(world, mail);
@@ -138,7 +138,7 @@ t.test('Deliveries', async (t) => {
   });
 });
 
-t.test('API-36: a delivery has its path, with the checks of each recheck', async (t) => {
+test('API-36: a delivery has its path, with the checks of each recheck', async (t) => {
   const world = await startRpcWorld(t);
   const { hook, mail } = await withDestinations(world);
   const attemptId = await attempt(world, hook);
@@ -191,7 +191,7 @@ t.test('API-36: a delivery has its path, with the checks of each recheck', async
   );
 });
 
-t.test('a step of a delivery is named after its event and its destination', async (t) => {
+test('a step of a delivery is named after its event and its destination', async (t) => {
   const world = await startRpcWorld(t);
   await withDestinations(world);
   const editor = { person: await world.signedInAs('demo', 'EDITOR') };
@@ -207,7 +207,7 @@ t.test('a step of a delivery is named after its event and its destination', asyn
   t.same(await namesOf('recipient'), new Set(['dst_mail']), 'without a person’s address');
 });
 
-t.test('API-30: a due delivery shows when its resting destination is tried next', async (t) => {
+test('API-30: a due delivery shows when its resting destination is tried next', async (t) => {
   const untilMs = (START_SECONDS + 300) * 1_000;
   const rests = {
     untilMs: (destination: string) => (destination === 'dst_hook' ? untilMs : null),

@@ -3,13 +3,13 @@
  * sees.
  */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { startRpcWorld } from '../support/api-in-process.ts';
 
 const PROJECT = 'projects/demo';
 
-t.test('Audit', async (t) => {
+test('Audit', async (t) => {
   const world = await startRpcWorld(t);
   const list = (more: object = {}, key = world.keys.write) =>
     world.call('ListTransitions', { projectName: PROJECT, ...more }, { key });
@@ -63,7 +63,7 @@ t.test('Audit', async (t) => {
   });
 });
 
-t.test('Destinations', async (t) => {
+test('Destinations', async (t) => {
   const world = await startRpcWorld(t);
   const creation = (change: object = {}) => ({
     projectName: PROJECT,

@@ -1,5 +1,5 @@
 /** Paths of stages: the order, and the end of a path before its last stage. */
-import t from 'tap';
+import { test } from 'tap';
 import { Ended, pathOf } from '../../actors/delivery/stages.ts';
 
 /** A path whose stages record their calls; the named one ends it. */
@@ -19,16 +19,13 @@ function recordingPath(ends?: 'first' | 'second') {
   };
 }
 
-t.test(
-  'Each stage gets the result of the one before, and the last one gives the result',
-  async (t) => {
-    const { calls, path } = recordingPath();
-    t.equal(await path('a'), 'sent a++');
-    t.same(calls, ['first a', 'second a+', 'last a++']);
-  },
-);
+test('Each stage gets the result of the one before, and the last one gives the result', async (t) => {
+  const { calls, path } = recordingPath();
+  t.equal(await path('a'), 'sent a++');
+  t.same(calls, ['first a', 'second a+', 'last a++']);
+});
 
-t.test('A stage that ends the path gives its result, and no later stage runs', async (t) => {
+test('A stage that ends the path gives its result, and no later stage runs', async (t) => {
   const first = recordingPath('first');
   t.equal(await first.path('a'), 'ended by first');
   t.same(first.calls, ['first a']);
@@ -37,7 +34,7 @@ t.test('A stage that ends the path gives its result, and no later stage runs', a
   t.same(second.calls, ['first a', 'second a+']);
 });
 
-t.test('A fault of a stage rejects', async (t) => {
+test('A fault of a stage rejects', async (t) => {
   const fault = () => Promise.reject(new Error('no disk'));
   const path = pathOf<string, string, string, string>(
     fault,

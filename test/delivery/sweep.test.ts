@@ -2,7 +2,7 @@
  * The sweep over rows: lost messages, attempts of dead processes, bodies of ended deliveries. A row
  * that cannot be processed delays no other.
  */
-import t from 'tap';
+import { test } from 'tap';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import {
   accepted,
@@ -14,7 +14,7 @@ import {
   ScriptedNotifier,
 } from '../support/scripted-delivery.ts';
 
-t.test('HOOK-12: a due attempt with a lost message is published again', async (t) => {
+test('HOOK-12: a due attempt with a lost message is published again', async (t) => {
   const world = await delivering(t);
   world.faults.append = ({ stream }) => (stream === 'DELIVERIES' ? 'refused' : undefined);
   await world.fire(['vm-1']);
@@ -26,64 +26,58 @@ t.test('HOOK-12: a due attempt with a lost message is published again', async (t
   await world.until('it is sent', () => only(world).value === 'sent');
 });
 
-t.test(
-  'HOOK-11: an attempt of a dead process is unknown and retried as the same delivery',
-  async (t) => {
-    const world = await openDeliveryWorld(t);
-    await world.putInForce({ destinationNames: [await world.addDestination()] });
-    const wire = new ScriptedNotifier();
-    wire.answer = () => undefined;
-    const dead = world.startDeliverer({ notifier: wire });
-    await world.fire(['vm-1']);
-    await world.until('it is in flight', () => wire.hanging === 1);
-    // Its process no longer takes any work. Another one starts over the same rows.
-    const stopping = dead.stop();
-    world.startTimers();
-    world.notifier.answer = () => undefined;
-    world.startDeliverer();
-    await world.pass(14_000, 1_000);
-    t.equal(only(world).value, 'sending', 'a young attempt may be in progress elsewhere');
-    await world.pass(1_000);
-    await world.until('it is found', () => only(world).value === 'waiting');
-    t.match(only(world).attempts, [{ outcome: 'unknown' }]);
-    await world.pass(6_500, 500);
-    await world.until('it is tried again', () => world.notifier.hanging === 1);
-    wire.release(failed());
-    await stopping;
-    t.match(only(world), { value: 'sending' }, 'an outcome applies only to its own attempt');
-    world.notifier.release(accepted);
-    await world.until('it is sent', () => only(world).value === 'sent');
-    t.match(only(world).attempts, [{ outcome: 'unknown' }, { outcome: 'accepted' }]);
-    const [first, second] = [...wire.requests, ...world.notifier.requests];
-    t.equal(first?.deliveryId, second?.deliveryId);
-    t.not(first?.attemptId, second?.attemptId);
-    t.same(first?.body, second?.body);
-  },
-);
+test('HOOK-11: an attempt of a dead process is unknown and retried as the same delivery', async (t) => {
+  const world = await openDeliveryWorld(t);
+  await world.putInForce({ destinationNames: [await world.addDestination()] });
+  const wire = new ScriptedNotifier();
+  wire.answer = () => undefined;
+  const dead = world.startDeliverer({ notifier: wire });
+  await world.fire(['vm-1']);
+  await world.until('it is in flight', () => wire.hanging === 1);
+  // Its process no longer takes any work. Another one starts over the same rows.
+  const stopping = dead.stop();
+  world.startTimers();
+  world.notifier.answer = () => undefined;
+  world.startDeliverer();
+  await world.pass(14_000, 1_000);
+  t.equal(only(world).value, 'sending', 'a young attempt may be in progress elsewhere');
+  await world.pass(1_000);
+  await world.until('it is found', () => only(world).value === 'waiting');
+  t.match(only(world).attempts, [{ outcome: 'unknown' }]);
+  await world.pass(6_500, 500);
+  await world.until('it is tried again', () => world.notifier.hanging === 1);
+  wire.release(failed());
+  await stopping;
+  t.match(only(world), { value: 'sending' }, 'an outcome applies only to its own attempt');
+  world.notifier.release(accepted);
+  await world.until('it is sent', () => only(world).value === 'sent');
+  t.match(only(world).attempts, [{ outcome: 'unknown' }, { outcome: 'accepted' }]);
+  const [first, second] = [...wire.requests, ...world.notifier.requests];
+  t.equal(first?.deliveryId, second?.deliveryId);
+  t.not(first?.attemptId, second?.attemptId);
+  t.same(first?.body, second?.body);
+});
 
-t.test(
-  'an attempt that began in the future counts as young: its member’s clock was ahead',
-  async (t) => {
-    const world = await openDeliveryWorld(t);
-    await world.putInForce({ destinationNames: [await world.addDestination()] });
-    const wire = new ScriptedNotifier();
-    wire.answer = () => undefined;
-    const other = world.startDeliverer({ notifier: wire });
-    await world.fire(['vm-1']);
-    await world.until('it is in flight', () => wire.hanging === 1);
-    const stopping = other.stop();
-    world.clock.jump(-20_000);
-    world.startDeliverer();
-    await world.pass(14_000, 1_000);
-    t.equal(only(world).value, 'sending');
-    await world.pass(2_000, 1_000);
-    await world.until('it is lost at the end of its time', () => only(world).value === 'waiting');
-    wire.release(accepted);
-    await stopping;
-  },
-);
+test('an attempt that began in the future counts as young: its member’s clock was ahead', async (t) => {
+  const world = await openDeliveryWorld(t);
+  await world.putInForce({ destinationNames: [await world.addDestination()] });
+  const wire = new ScriptedNotifier();
+  wire.answer = () => undefined;
+  const other = world.startDeliverer({ notifier: wire });
+  await world.fire(['vm-1']);
+  await world.until('it is in flight', () => wire.hanging === 1);
+  const stopping = other.stop();
+  world.clock.jump(-20_000);
+  world.startDeliverer();
+  await world.pass(14_000, 1_000);
+  t.equal(only(world).value, 'sending');
+  await world.pass(2_000, 1_000);
+  await world.until('it is lost at the end of its time', () => only(world).value === 'waiting');
+  wire.release(accepted);
+  await stopping;
+});
 
-t.test('a lost attempt that cannot be recorded delays no other', async (t) => {
+test('a lost attempt that cannot be recorded delays no other', async (t) => {
   const world = await openDeliveryWorld(t);
   const hooks = [await world.addDestination(), await world.addDestination()];
   await world.putInForce({ destinationNames: hooks });
@@ -111,7 +105,7 @@ t.test('a lost attempt that cannot be recorded delays no other', async (t) => {
   await stopping;
 });
 
-t.test('bodies of deliveries that end together are deleted in one write', async (t) => {
+test('bodies of deliveries that end together are deleted in one write', async (t) => {
   const world = await delivering(t);
   await world.fire(Array.from({ length: 100 }, (_, i) => `vm-${i}`));
   const isSent = ({ value }: { value: unknown }) => value === 'sent';
@@ -129,56 +123,50 @@ t.test('bodies of deliveries that end together are deleted in one write', async 
   t.equal(world.bodies.size, 0, 'at a stop without waiting');
 });
 
-t.test(
-  'a body is deleted even if the commit that would open its attempt suppresses it',
-  async (t) => {
-    const world = await delivering(t);
-    const { body } = world.contents;
-    // Snoozed after the check before the body, and before the commit that decides.
-    world.contents.body = (...args) => {
-      void world.sendAlert('vm-1', {
-        type: 'snoozed',
-        untilMs: world.clock.now() + 60_000,
-        by: 'me',
-      });
-      return body(...args);
-    };
-    await world.fire(['vm-1']);
-    await world.until('it is suppressed', () => only(world).value === 'suppressed');
-    t.same([only(world).bodyDigest, world.bodies.size], [null, 1]);
-    await world.pass(1_000);
-    t.equal(world.bodies.size, 0);
-  },
-);
+test('a body is deleted even if the commit that would open its attempt suppresses it', async (t) => {
+  const world = await delivering(t);
+  const { body } = world.contents;
+  // Snoozed after the check before the body, and before the commit that decides.
+  world.contents.body = (...args) => {
+    void world.sendAlert('vm-1', {
+      type: 'snoozed',
+      untilMs: world.clock.now() + 60_000,
+      by: 'me',
+    });
+    return body(...args);
+  };
+  await world.fire(['vm-1']);
+  await world.until('it is suppressed', () => only(world).value === 'suppressed');
+  t.same([only(world).bodyDigest, world.bodies.size], [null, 1]);
+  await world.pass(1_000);
+  t.equal(world.bodies.size, 0);
+});
 
-t.test(
-  'unused bodies from before a crash are deleted at the start, those in use are not',
-  async (t) => {
-    const world = await openDeliveryWorld(t);
-    await world.putInForce({ destinationNames: [await world.addDestination()] });
-    world.notifier.answer = ({ body }) => (bodyOf(body).vm === 'vm-1' ? accepted : failed());
-    const first = world.startDeliverer();
-    await world.fire(['vm-1', 'vm-2']);
-    await world.until('one is sent, one waits', () =>
-      ['sent', 'waiting'].every((state) => world.deliveries().some(({ value }) => value === state)),
-    );
-    const left = new Map(world.bodies);
-    await first.stop();
-    for (const [id, bytes] of left) world.bodies.set(id, bytes);
-    t.equal(world.bodies.size, 2);
-    world.startDeliverer();
-    await world.pass(1_000);
-    const kept = world.deliveries().filter(({ value }) => value === 'waiting');
-    t.same(
-      [...world.bodies.keys()],
-      kept.map(({ id }) => id),
-    );
-    t.equal(kept.length, 1);
-    t.same(world.reportedFaults(), []);
-  },
-);
+test('unused bodies from before a crash are deleted at the start, those in use are not', async (t) => {
+  const world = await openDeliveryWorld(t);
+  await world.putInForce({ destinationNames: [await world.addDestination()] });
+  world.notifier.answer = ({ body }) => (bodyOf(body).vm === 'vm-1' ? accepted : failed());
+  const first = world.startDeliverer();
+  await world.fire(['vm-1', 'vm-2']);
+  await world.until('one is sent, one waits', () =>
+    ['sent', 'waiting'].every((state) => world.deliveries().some(({ value }) => value === state)),
+  );
+  const left = new Map(world.bodies);
+  await first.stop();
+  for (const [id, bytes] of left) world.bodies.set(id, bytes);
+  t.equal(world.bodies.size, 2);
+  world.startDeliverer();
+  await world.pass(1_000);
+  const kept = world.deliveries().filter(({ value }) => value === 'waiting');
+  t.same(
+    [...world.bodies.keys()],
+    kept.map(({ id }) => id),
+  );
+  t.equal(kept.length, 1);
+  t.same(world.reportedFaults(), []);
+});
 
-t.test('a deleted failing destination leaves nothing behind', async (t) => {
+test('a deleted failing destination leaves nothing behind', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => failed();
   await world.fire(Array.from({ length: 7 }, (_, i) => `vm-${i}`));

@@ -11,7 +11,7 @@ import { createServer, type Server } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import type { AttemptOutcome } from '../../actors/delivery/notifier-port.ts';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
 import { createHttpExchange } from '../../src/delivery/notify/http/exchange.ts';
@@ -141,47 +141,44 @@ function legacyOf(secret: string): string {
   return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 }
 
-t.test(
-  'HOOK-01, HOOK-03: every request is verified by the library, by hand and by the legacy signature',
-  async (t) => {
-    const { got, port } = await startReceiver(t);
-    const { send } = openSender(t);
-    const url = `https://hooks.lab:${port()}/204`;
-    const [old, current] = [secretOf(1), secretOf(2)];
-    t.match(await send(url, { secrets: [old] }), { kind: 'accepted', httpStatus: 204 });
-    t.match(await send(url, { secrets: [current, old], attemptId: 'att_2' }), { kind: 'accepted' });
-    t.match(await send(url, { secrets: [current], attemptId: 'att_3' }), { kind: 'accepted' });
-    const verifies = (message: Got, secret: string): boolean => {
-      try {
-        new Webhook(secret).verify(message.raw.toString(), { ...message.headers });
-        return true;
-      } catch {
-        return false;
-      }
-    };
-    const seen = got.map((message) => ({
-      old: verifies(message, old),
-      current: verifies(message, current),
-      byHand: [verifyV2(message, old)?.attempt, verifyV2(message, current)?.attempt],
-      legacy: [legacyOf(old), legacyOf(current)].indexOf(message.headers['svc-signature'] ?? ''),
-    }));
-    t.same(seen, [
-      { old: true, current: false, byHand: ['att_1', undefined], legacy: 0 },
-      // During an overlap both keys sign, and the legacy signature uses the previous one.
-      { old: true, current: true, byHand: ['att_2', 'att_2'], legacy: 0 },
-      // After an immediate rotation the older one no longer signs.
-      { old: false, current: true, byHand: [undefined, 'att_3'], legacy: 1 },
-    ]);
-    for (const { raw, headers } of got) {
-      t.same(raw, body, 'the bytes as stored');
-      t.equal(headers['webhook-id'], 'dlv_1');
-      t.equal(headers['accept-encoding'], 'identity');
-      t.notOk(JSON.stringify(headers).includes(current.slice(6)), 'no secret is sent');
+test('HOOK-01, HOOK-03: every request is verified by the library, by hand and by the legacy signature', async (t) => {
+  const { got, port } = await startReceiver(t);
+  const { send } = openSender(t);
+  const url = `https://hooks.lab:${port()}/204`;
+  const [old, current] = [secretOf(1), secretOf(2)];
+  t.match(await send(url, { secrets: [old] }), { kind: 'accepted', httpStatus: 204 });
+  t.match(await send(url, { secrets: [current, old], attemptId: 'att_2' }), { kind: 'accepted' });
+  t.match(await send(url, { secrets: [current], attemptId: 'att_3' }), { kind: 'accepted' });
+  const verifies = (message: Got, secret: string): boolean => {
+    try {
+      new Webhook(secret).verify(message.raw.toString(), { ...message.headers });
+      return true;
+    } catch {
+      return false;
     }
-  },
-);
+  };
+  const seen = got.map((message) => ({
+    old: verifies(message, old),
+    current: verifies(message, current),
+    byHand: [verifyV2(message, old)?.attempt, verifyV2(message, current)?.attempt],
+    legacy: [legacyOf(old), legacyOf(current)].indexOf(message.headers['svc-signature'] ?? ''),
+  }));
+  t.same(seen, [
+    { old: true, current: false, byHand: ['att_1', undefined], legacy: 0 },
+    // During an overlap both keys sign, and the legacy signature uses the previous one.
+    { old: true, current: true, byHand: ['att_2', 'att_2'], legacy: 0 },
+    // After an immediate rotation the older one no longer signs.
+    { old: false, current: true, byHand: [undefined, 'att_3'], legacy: 1 },
+  ]);
+  for (const { raw, headers } of got) {
+    t.same(raw, body, 'the bytes as stored');
+    t.equal(headers['webhook-id'], 'dlv_1');
+    t.equal(headers['accept-encoding'], 'identity');
+    t.notOk(JSON.stringify(headers).includes(current.slice(6)), 'no secret is sent');
+  }
+});
 
-t.test('HOOK-16: each answer and each silence has its own outcome', async (t) => {
+test('HOOK-16: each answer and each silence has its own outcome', async (t) => {
   const { port } = await startReceiver(t);
   const elsewhere = await startReceiver(t, { host: '127.0.0.2' });
   const { send } = openSender(t);
@@ -211,7 +208,7 @@ t.test('HOOK-16: each answer and each silence has its own outcome', async (t) =>
   t.equal(elsewhere.counts.connections, 0, "nothing was sent to the redirect's target");
 });
 
-t.test('HOOK-17: a name with changing addresses is judged by the dialled address', async (t) => {
+test('HOOK-17: a name with changing addresses is judged by the dialled address', async (t) => {
   const { port, got } = await startReceiver(t);
   const inside = await startReceiver(t, { host: '127.0.0.2' });
   let answers = [['127.0.0.1'], ['127.0.0.2']];
@@ -228,7 +225,7 @@ t.test('HOOK-17: a name with changing addresses is judged by the dialled address
   t.same([inside.counts.connections, got.length], [0, 1]);
 });
 
-t.test('a wrong, expired or unknown certificate gets no request', async (t) => {
+test('a wrong, expired or unknown certificate gets no request', async (t) => {
   const valid = await startReceiver(t);
   const expired = await startReceiver(t, { cert: file('receiver-expired.pem') });
   const { send } = openSender(t);
@@ -256,7 +253,7 @@ t.test('a wrong, expired or unknown certificate gets no request', async (t) => {
   t.same([...valid.got, ...expired.got], [], 'no request reached them');
 });
 
-t.test('a port that does not speak TLS was not notified', async (t) => {
+test('a port that does not speak TLS was not notified', async (t) => {
   const plain = createTcpServer((socket) => {
     socket.on('error', () => {});
     socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
@@ -268,29 +265,26 @@ t.test('a port that does not speak TLS was not notified', async (t) => {
   t.match(outcome, { kind: 'failed', unknown: false });
 });
 
-t.test(
-  'HOOK-06, LIMIT-16: a webhook body over 1 MiB is the service’s fault and is not sent',
-  async (t) => {
-    const { counts, port } = await startReceiver(t);
-    const guard = new AddressGuard({ hosts: ['127.0.0.1'], http: false });
-    const exchange = createHttpExchange({ clock: systemClock, guard, ca });
-    const large = createWebhookSender({ exchange }).attempt({
-      deliveryId: 'dlv_1',
-      attemptId: 'att_1',
-      incident: '',
-      event: 'test',
-      timestampUnix: 0,
-      target: { kind: 'webhook', url: `https://127.0.0.1:${port()}/`, secrets: [secretOf(1)] },
-      body: Buffer.alloc(1024 * 1024 + 1),
-      deadlineElapsedMs: Number.POSITIVE_INFINITY,
-    });
-    await t.rejects(large, /more than 1 MiB/);
-    await exchange.close();
-    t.equal(counts.connections, 0);
-  },
-);
+test('HOOK-06, LIMIT-16: a webhook body over 1 MiB is the service’s fault and is not sent', async (t) => {
+  const { counts, port } = await startReceiver(t);
+  const guard = new AddressGuard({ hosts: ['127.0.0.1'], http: false });
+  const exchange = createHttpExchange({ clock: systemClock, guard, ca });
+  const large = createWebhookSender({ exchange }).attempt({
+    deliveryId: 'dlv_1',
+    attemptId: 'att_1',
+    incident: '',
+    event: 'test',
+    timestampUnix: 0,
+    target: { kind: 'webhook', url: `https://127.0.0.1:${port()}/`, secrets: [secretOf(1)] },
+    body: Buffer.alloc(1024 * 1024 + 1),
+    deadlineElapsedMs: Number.POSITIVE_INFINITY,
+  });
+  await t.rejects(large, /more than 1 MiB/);
+  await exchange.close();
+  t.equal(counts.connections, 0);
+});
 
-t.test('hanging endpoints delay no other one on the same host', async (t) => {
+test('hanging endpoints delay no other one on the same host', async (t) => {
   const { got, port } = await startReceiver(t);
   const { send } = openSender(t);
   const hanging = Array.from({ length: 40 }, () =>
@@ -304,7 +298,7 @@ t.test('hanging endpoints delay no other one on the same host', async (t) => {
   t.match(await Promise.all(hanging), Array(40).fill({ kind: 'failed', unknown: true }));
 });
 
-t.test('a receiver that only speaks HTTP/2 is bounded like the others', async (t) => {
+test('a receiver that only speaks HTTP/2 is bounded like the others', async (t) => {
   let written = 0;
   const server = createSecureServer({ key, cert: file('receiver.pem') }, (request, response) => {
     if (request.url === '/hang') return;
@@ -358,7 +352,7 @@ async function startNameServer(t: Test): Promise<string> {
   return `127.0.0.1:${server.address().port}`;
 }
 
-t.test('names whose servers never answer delay no other name', async (t) => {
+test('names whose servers never answer delay no other name', async (t) => {
   const servers = [await startNameServer(t)];
   const resolve = createResolve({ isAllowedName: (host) => host === 'localhost', servers });
   const ask = (host: string) =>

@@ -6,7 +6,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { Webhook } from 'standardwebhooks';
-import t from 'tap';
+import { test } from 'tap';
 import type { AttemptOutcome, Channel, UrlTarget } from '../../actors/delivery/notifier-port.ts';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
 import {
@@ -30,7 +30,7 @@ const vector = {
   secrets: [secret],
 };
 
-t.test('HOOK-05, HOOK-08: the three signatures agree with the published vector', async (t) => {
+test('HOOK-05, HOOK-08: the three signatures agree with the published vector', async (t) => {
   t.same(signatureHeaders(vector), {
     'webhook-id': vector.deliveryId,
     'webhook-timestamp': '1767225600',
@@ -44,7 +44,7 @@ t.test('HOOK-05, HOOK-08: the three signatures agree with the published vector',
   });
 });
 
-t.test('HOOK-09: the receiver in docs/webhooks.md verifies the published vector', async (t) => {
+test('HOOK-09: the receiver in docs/webhooks.md verifies the published vector', async (t) => {
   const code = codeBlock('webhooks.md', '// verify-webhook.js');
   const { verifyWebhook } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
   const headers = signatureHeaders({ ...vector, secrets: [previous, secret] });
@@ -59,45 +59,33 @@ t.test('HOOK-09: the receiver in docs/webhooks.md verifies the published vector'
   t.equal(verifyWebhook(body, {}, secret, timestampUnix), undefined, 'no signature');
 });
 
-t.test(
-  'EVENT-10: both secrets sign during an overlap, the legacy signature uses the previous one',
-  async (t) => {
-    const timestampUnix = Math.floor(Date.now() / 1000);
-    const both = signatureHeaders({ ...vector, timestampUnix, secrets: [secret, previous] });
-    const onlyPrevious = signatureHeaders({ ...vector, timestampUnix, secrets: [previous] });
-    for (const key of [secret, previous]) {
-      t.ok(
-        new Webhook(key).verify(body.toString(), both),
-        'a receiver with either secret verifies',
-      );
-    }
-    t.throws(() => new Webhook(secret).verify('{}', both), 'another body is rejected');
-    t.equal(both['svc-signature'], onlyPrevious['svc-signature']);
-    t.equal(both['svc-signature-v2']?.match(/v2=/g)?.length, 2);
-    t.throws(() => signatureHeaders({ ...vector, secrets: [] }), RangeError);
-    t.throws(
-      () => signatureHeaders({ ...vector, secrets: [secret, previous, secret] }),
-      RangeError,
-    );
-  },
-);
+test('EVENT-10: both secrets sign during an overlap, the legacy signature uses the previous one', async (t) => {
+  const timestampUnix = Math.floor(Date.now() / 1000);
+  const both = signatureHeaders({ ...vector, timestampUnix, secrets: [secret, previous] });
+  const onlyPrevious = signatureHeaders({ ...vector, timestampUnix, secrets: [previous] });
+  for (const key of [secret, previous]) {
+    t.ok(new Webhook(key).verify(body.toString(), both), 'a receiver with either secret verifies');
+  }
+  t.throws(() => new Webhook(secret).verify('{}', both), 'another body is rejected');
+  t.equal(both['svc-signature'], onlyPrevious['svc-signature']);
+  t.equal(both['svc-signature-v2']?.match(/v2=/g)?.length, 2);
+  t.throws(() => signatureHeaders({ ...vector, secrets: [] }), RangeError);
+  t.throws(() => signatureHeaders({ ...vector, secrets: [secret, previous, secret] }), RangeError);
+});
 
-t.test(
-  'HOOK-01: a 2xx answer accepts the delivery, with its body and headers unchanged',
-  async (t) => {
-    const got: { headers?: object; body?: string } = {};
-    const outcome = await sendTo(t, async (request, response) => {
-      got.headers = request.headers;
-      got.body = await text(request);
-      response.writeHead(202).end();
-    });
-    t.same(outcome, { kind: 'accepted', httpStatus: 202 });
-    t.equal(got.body, body.toString());
-    t.match(got.headers, { 'svc-event': 'incident.firing', 'content-length': String(body.length) });
-  },
-);
+test('HOOK-01: a 2xx answer accepts the delivery, with its body and headers unchanged', async (t) => {
+  const got: { headers?: object; body?: string } = {};
+  const outcome = await sendTo(t, async (request, response) => {
+    got.headers = request.headers;
+    got.body = await text(request);
+    response.writeHead(202).end();
+  });
+  t.same(outcome, { kind: 'accepted', httpStatus: 202 });
+  t.equal(got.body, body.toString());
+  t.match(got.headers, { 'svc-event': 'incident.firing', 'content-length': String(body.length) });
+});
 
-t.test('HOOK-16: an answer’s status determines the outcome', async (t) => {
+test('HOOK-16: an answer’s status determines the outcome', async (t) => {
   const cases = [
     { status: 500, outcome: { kind: 'failed', unknown: false, httpStatus: 500, excerpt: 'sorry' } },
     { status: 404, outcome: { kind: 'failed', unknown: false, httpStatus: 404 } },
@@ -114,25 +102,22 @@ t.test('HOOK-16: an answer’s status determines the outcome', async (t) => {
   }
 });
 
-t.test(
-  'HOOK-14: a hanging or dripping receiver ends at the deadline with an unknown outcome',
-  async (t) => {
-    const hanging = await sendTo(t, () => {}, { deadlineMs: 300 });
-    t.match(hanging, { kind: 'failed', unknown: true, error: /No response/ });
-    const dripping = await sendTo(
-      t,
-      (_request, response) => {
-        response.writeHead(200);
-        const drip = setInterval(() => response.write('.'), 20);
-        response.on('close', () => clearInterval(drip));
-      },
-      { deadlineMs: 300 },
-    );
-    t.match(dripping, { kind: 'accepted', httpStatus: 200 }, 'its status had been received');
-  },
-);
+test('HOOK-14: a hanging or dripping receiver ends at the deadline with an unknown outcome', async (t) => {
+  const hanging = await sendTo(t, () => {}, { deadlineMs: 300 });
+  t.match(hanging, { kind: 'failed', unknown: true, error: /No response/ });
+  const dripping = await sendTo(
+    t,
+    (_request, response) => {
+      response.writeHead(200);
+      const drip = setInterval(() => response.write('.'), 20);
+      response.on('close', () => clearInterval(drip));
+    },
+    { deadlineMs: 300 },
+  );
+  t.match(dripping, { kind: 'accepted', httpStatus: 200 }, 'its status had been received');
+});
 
-t.test('HOOK-14: at most 16 KiB of an endless answer are read, and 4 KiB kept', async (t) => {
+test('HOOK-14: at most 16 KiB of an endless answer are read, and 4 KiB kept', async (t) => {
   let written = 0;
   const outcome = await sendTo(t, (_request, response) => {
     response.writeHead(500);
@@ -152,7 +137,7 @@ t.test('HOOK-14: at most 16 KiB of an endless answer are read, and 4 KiB kept', 
   t.ok(written < 64 * 2 ** 20, `the receiver sent ${written} bytes`);
 });
 
-t.test('HOOK-17: a name with one private address among public ones is not called', async (t) => {
+test('HOOK-17: a name with one private address among public ones is not called', async (t) => {
   let called = false;
   const logged: string[] = [];
   const addresses = ['93.184.216.34', '127.0.0.1'].map((address) => ({ address, family: 4 }));
@@ -170,7 +155,7 @@ t.test('HOOK-17: a name with one private address among public ones is not called
   await sender.close();
 });
 
-t.test('HOOK-17: a public name whose socket connects elsewhere gets no request byte', async (t) => {
+test('HOOK-17: a public name whose socket connects elsewhere gets no request byte', async (t) => {
   let bytes = 0;
   const server = await listen(t, () => {});
   server.on('connection', (socket) => socket.on('data', (chunk) => (bytes += chunk.length)));
@@ -188,7 +173,7 @@ t.test('HOOK-17: a public name whose socket connects elsewhere gets no request b
   await sender.close();
 });
 
-t.test('a URL that is no longer allowed is retried, since it can be fixed', async (t) => {
+test('a URL that is no longer allowed is retried, since it can be fixed', async (t) => {
   const sender = strictSender((_host, done) => done(null, []));
   const outcome = await sender.attempt(request('https://10.0.0.1/'));
   const error = "The URL's host is not a public address. Fix the URL";
@@ -196,7 +181,7 @@ t.test('a URL that is no longer allowed is retried, since it can be fixed', asyn
   await sender.close();
 });
 
-t.test('an endless series of interim answers is abandoned, a few are accepted', async (t) => {
+test('an endless series of interim answers is abandoned, a few are accepted', async (t) => {
   const answering = async (interim: number) => {
     let sent = 0;
     const server = createTcpServer((socket) => {
@@ -232,7 +217,7 @@ t.test('an endless series of interim answers is abandoned, a few are accepted', 
   t.match(await answering(Number.POSITIVE_INFINITY), given);
 });
 
-t.test('the service, not the receiver, decides how long a connection is kept', async (t) => {
+test('the service, not the receiver, decides how long a connection is kept', async (t) => {
   const server = await listen(t, (_request, response) => response.writeHead(204).end());
   // Sent to clients in each answer: `keep-alive: timeout=600`.
   server.keepAliveTimeout = 600_000;
@@ -249,7 +234,7 @@ t.test('the service, not the receiver, decides how long a connection is kept', a
   await sender.close();
 });
 
-t.test('an unreachable receiver was not notified, and a late attempt is not sent', async (t) => {
+test('an unreachable receiver was not notified, and a late attempt is not sent', async (t) => {
   const server = await listen(t, () => {});
   const url = `http://127.0.0.1:${port(server)}/`;
   await new Promise((resolve) => server.close(resolve));

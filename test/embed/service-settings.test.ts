@@ -1,19 +1,18 @@
 /**
  * Typed settings of an embedded service: the same names, values and errors as those of `svc serve`.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { configOf, type ServiceSettings } from '../../src/embed/service-settings.ts';
 import { ConfigError, loadConfig } from '../../src/platform/settings/config.ts';
 import { settingsTable } from '../../src/platform/settings/settings.ts';
 
-t.test('each setting has the name of its variable, in camel case', (t) => {
+test('each setting has the name of its variable, in camel case', async (t) => {
   for (const [key, { name }] of Object.entries(settingsTable)) {
     t.equal(`SVC_${key.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`, name);
   }
-  t.end();
 });
 
-t.test('typed values equal their parsed texts, and all others have their defaults', (t) => {
+test('typed values equal their parsed texts, and all others have their defaults', async (t) => {
   const cases: readonly [ServiceSettings, Readonly<Record<string, string>>][] = [
     [{}, {}],
     [
@@ -30,10 +29,9 @@ t.test('typed values equal their parsed texts, and all others have their default
     [{ projectCreation: 'people', datacenter: undefined }, { SVC_PROJECT_CREATION: 'people' }],
   ];
   for (const [given, texts] of cases) t.same(configOf(given), loadConfig([], texts));
-  t.end();
 });
 
-t.test('unknown, empty and invalid settings are named together', (t) => {
+test('unknown, empty and invalid settings are named together', async (t) => {
   const problemsOf = (given: object) => {
     try {
       return configOf(given);
@@ -49,5 +47,4 @@ t.test('unknown, empty and invalid settings are named together', (t) => {
   ]);
   t.match(problemsOf({ groupWaitSeconds: 301, listen: '0.0.0.0:80' }), [/^SVC_GROUP_WAIT_SECONDS/]);
   t.match(problemsOf({ listen: '0.0.0.0:80' }), [/^SVC_LISTEN/]);
-  t.end();
 });

@@ -3,7 +3,7 @@
  * arrive at once, and the number of notices is bounded for any sequence of changes.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import {
   type AccessMatter,
   type AccessNotice,
@@ -38,7 +38,7 @@ const change: fc.Arbitrary<{ readonly afterMs: number; readonly change: Change }
   }),
 });
 
-t.test('every change is in one notice, and notices keep their minimum interval', async (t) => {
+test('every change is in one notice, and notices keep their minimum interval', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.array(change, { maxLength: 60 }), async (changes) => {
       const { host, clock } = await startWorld(t);
@@ -60,33 +60,30 @@ t.test('every change is in one notice, and notices keep their minimum interval',
   t.pass();
 });
 
-t.test(
-  'a hundred keys in a minute become one notice, which lists some and counts the rest',
-  async (t) => {
-    const { host, clock } = await startWorld(t);
-    for (let n = 0; n < 100; n++) {
-      await submit(host, { project: 'demo' }, (draft) => {
-        const member = n === 99 ? 'bob' : null;
-        recordAccessChange(draft, { about: 'KEY', text: `key ${n}`, isForOwners: true, member });
-      });
-      clock.jump(100);
-    }
-    const [notice, ...others] = noticesOf(host);
-    if (!notice) throw new Error('There is no notice');
-    t.same(others, []);
-    const displayed = displayedTo(notice, OWNER);
-    const sentences = displayed ? sentencesOf(displayed) : [];
-    t.equal(sentences.length, LISTED_MAX + 1);
-    t.equal(sentences.at(-1), '80 further changes');
-    const bobs = displayedTo(notice, { member: 'bob', isOwner: false });
-    t.same(
-      bobs && sentencesOf(bobs),
-      ['Some further changes'],
-      'every member who is affected is notified',
-    );
-    t.equal(displayedTo(notice, { member: 'eve', isOwner: false }), undefined);
-  },
-);
+test('a hundred keys in a minute become one notice, which lists some and counts the rest', async (t) => {
+  const { host, clock } = await startWorld(t);
+  for (let n = 0; n < 100; n++) {
+    await submit(host, { project: 'demo' }, (draft) => {
+      const member = n === 99 ? 'bob' : null;
+      recordAccessChange(draft, { about: 'KEY', text: `key ${n}`, isForOwners: true, member });
+    });
+    clock.jump(100);
+  }
+  const [notice, ...others] = noticesOf(host);
+  if (!notice) throw new Error('There is no notice');
+  t.same(others, []);
+  const displayed = displayedTo(notice, OWNER);
+  const sentences = displayed ? sentencesOf(displayed) : [];
+  t.equal(sentences.length, LISTED_MAX + 1);
+  t.equal(sentences.at(-1), '80 further changes');
+  const bobs = displayedTo(notice, { member: 'bob', isOwner: false });
+  t.same(
+    bobs && sentencesOf(bobs),
+    ['Some further changes'],
+    'every member who is affected is notified',
+  );
+  t.equal(displayedTo(notice, { member: 'eve', isOwner: false }), undefined);
+});
 
 async function recording(t: Parameters<typeof startWorld>[0]) {
   const { host, clock } = await startWorld(t);
@@ -98,7 +95,7 @@ async function recording(t: Parameters<typeof startWorld>[0]) {
   return { host, clock, record, listed };
 }
 
-t.test('keys and leaks never hide an owner: serious changes take precedence', async (t) => {
+test('keys and leaks never hide an owner: serious changes take precedence', async (t) => {
   const { record, listed } = await recording(t);
   for (let n = 0; n < 30; n++) await record('KEY', `key ${n}`);
   await record('ACCESS', 'owner 0');
@@ -115,7 +112,7 @@ t.test('keys and leaks never hide an owner: serious changes take precedence', as
   t.same(new Set(owners).size, 3 * LISTED_MAX, 'all of them are listed, none is only counted');
 });
 
-t.test('endless leaks become one mail in ten minutes', async (t) => {
+test('endless leaks become one mail in ten minutes', async (t) => {
   const { host, clock, record } = await recording(t);
   for (let minute = 0; minute < 60; minute++) {
     await record('LEAK', `leak ${minute}`);
@@ -128,7 +125,7 @@ t.test('endless leaks become one mail in ten minutes', async (t) => {
   t.equal(latest?.closesMs, clock.now(), 'after a quiet hour the next notice is sent at once');
 });
 
-t.test('noise overwrites no notice that lists more than keys', async (t) => {
+test('noise overwrites no notice that lists more than keys', async (t) => {
   const { host, clock, record, listed } = await recording(t);
   await record('ACCESS', 'an owner');
   for (let n = 0; n < KEPT + 20; n++) {
@@ -140,24 +137,21 @@ t.test('noise overwrites no notice that lists more than keys', async (t) => {
   t.ok(listed().includes(`noise ${KEPT + 19}`));
 });
 
-t.test(
-  'DUR-28: a notice begun while the clock was ahead is closed by the next change',
-  async (t) => {
-    const { host, clock } = await startWorld(t);
-    const change = {
-      text: 'a key was made',
-      isForOwners: true,
-      member: null,
-      about: 'KEY',
-    } as const;
-    const record = () =>
-      submit(host, { project: 'demo' }, (draft) => recordAccessChange(draft, change));
-    clock.jump(60 * MINUTE_MS);
-    await record();
-    clock.jump(-60 * MINUTE_MS);
-    await record();
-    const closes = noticesOf(host).map(({ closesMs }) => closesMs - clock.now());
-    t.equal(closes.length, 2);
-    t.ok(Math.min(...closes) <= 10 * MINUTE_MS, closes.join());
-  },
-);
+test('DUR-28: a notice begun while the clock was ahead is closed by the next change', async (t) => {
+  const { host, clock } = await startWorld(t);
+  const change = {
+    text: 'a key was made',
+    isForOwners: true,
+    member: null,
+    about: 'KEY',
+  } as const;
+  const record = () =>
+    submit(host, { project: 'demo' }, (draft) => recordAccessChange(draft, change));
+  clock.jump(60 * MINUTE_MS);
+  await record();
+  clock.jump(-60 * MINUTE_MS);
+  await record();
+  const closes = noticesOf(host).map(({ closesMs }) => closesMs - clock.now());
+  t.equal(closes.length, 2);
+  t.ok(Math.min(...closes) <= 10 * MINUTE_MS, closes.join());
+});

@@ -4,7 +4,7 @@
  */
 import { fastify } from 'fastify';
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
-import t from 'tap';
+import { test } from 'tap';
 import { ACCESS_TOKEN_MS, type AccessTokenClaims } from '../../actors/ci/exchange.ts';
 import {
   addJwksRoute,
@@ -39,7 +39,7 @@ function world() {
 const malformed = { name: 'Refusal', reason: 'MALFORMED_CREDENTIAL' };
 const expired = { name: 'Refusal', reason: 'CREDENTIAL_EXPIRED' };
 
-t.test('an access token names its owner in the standard claims, and verifies', async (t) => {
+test('an access token names its owner in the standard claims, and verifies', async (t) => {
   const { open, claims } = world();
   const tokens = await open();
   const text = await tokens.sign(claims());
@@ -60,7 +60,7 @@ t.test('an access token names its owner in the standard claims, and verifies', a
   t.same(await tokens.verify(text), claims(), 'again, from the cache');
 });
 
-t.test('only a token has its form: keys and other texts do not', async (t) => {
+test('only a token has its form: keys and other texts do not', async (t) => {
   const tokens = await world().open();
   const others = ['', 'svc_pk_1_a', 'a.b.c', 'eyJ.b', 'eyJa.b.c.d', 'eyJa.b. c', 'eyJa..c'];
   for (const text of [...others, `eyJa.b.${'c'.repeat(3_000)}`]) {
@@ -69,7 +69,7 @@ t.test('only a token has its form: keys and other texts do not', async (t) => {
   t.ok(tokens.looksLike('eyJhbGciOiJFZERTQSJ9.e30.c2ln'));
 });
 
-t.test('LIMIT-09: an exchanged token expires after 15 minutes, also from the cache', async (t) => {
+test('LIMIT-09: an exchanged token expires after 15 minutes, also from the cache', async (t) => {
   const { open, claims, clock } = world();
   const tokens = await open();
   const text = await tokens.sign(claims());
@@ -126,7 +126,7 @@ async function openOther(claims: AccessTokenClaims): Promise<string> {
   return (await world().open()).sign(claims);
 }
 
-t.test('a forged or damaged token is rejected, always with the same answer', async (t) => {
+test('a forged or damaged token is rejected, always with the same answer', async (t) => {
   const { tokens, texts, genuine } = await forgeries();
   for (const [what, text] of Object.entries(texts)) {
     await t.rejects(tokens.verify(text), malformed, what);
@@ -135,7 +135,7 @@ t.test('a forged or damaged token is rejected, always with the same answer', asy
   t.equal((await tokens.verify(genuine)).project, 'demo', 'the genuine token is still valid');
 });
 
-t.test('a token of ours for another purpose is rejected', async (t) => {
+test('a token of ours for another purpose is rejected', async (t) => {
   const { open, claims, values } = world();
   const tokens = await open();
   await tokens.sign(claims());
@@ -167,7 +167,7 @@ t.test('a token of ours for another purpose is rejected', async (t) => {
   }
 });
 
-t.test('another public URL ends the tokens issued under the old one', async (t) => {
+test('another public URL ends the tokens issued under the old one', async (t) => {
   const { open, claims, issuer } = world();
   const tokens = await open();
   const text = await tokens.sign(claims());
@@ -176,7 +176,7 @@ t.test('another public URL ends the tokens issued under the old one', async (t) 
   await t.rejects(tokens.verify(text), malformed);
 });
 
-t.test('the key is created once, at first use, and sealed before it signs', async (t) => {
+test('the key is created once, at first use, and sealed before it signs', async (t) => {
   const { open, claims, puts, values } = world();
   const tokens = await open();
   t.same(await tokens.jwks(), { keys: [] });
@@ -190,7 +190,7 @@ t.test('the key is created once, at first use, and sealed before it signs', asyn
   t.equal((await (await open()).verify(first)).token, 'a', 'it survives a restart');
 });
 
-t.test('a key signs for 90 days, and verifies until its tokens have expired', async (t) => {
+test('a key signs for 90 days, and verifies until its tokens have expired', async (t) => {
   const { open, claims, clock, values } = world();
   const tokens = await open();
   await tokens.sign(claims());
@@ -216,7 +216,7 @@ t.test('a key signs for 90 days, and verifies until its tokens have expired', as
   await t.rejects(restarted.verify(last), expired);
 });
 
-t.test('the public keys are at /.well-known/jwks.json, without any private part', async (t) => {
+test('the public keys are at /.well-known/jwks.json, without any private part', async (t) => {
   const { open, claims } = world();
   const tokens = await open();
   const text = await tokens.sign(claims());
@@ -232,7 +232,7 @@ t.test('the public keys are at /.well-known/jwks.json, without any private part'
   t.equal(key.kid, decodeProtectedHeader(text).kid);
 });
 
-t.test('the cache of verified tokens is bounded, and evicts the oldest first', async (t) => {
+test('the cache of verified tokens is bounded, and evicts the oldest first', async (t) => {
   const { open, claims } = world();
   const tokens = await open({ cachedMax: 50 });
   const texts: string[] = [];
@@ -259,7 +259,7 @@ async function members(count = 2) {
 
 const kidOf = (text: string) => decodeProtectedHeader(text).kid;
 
-t.test('members that start at once create one key, and it signs 6 s later', async (t) => {
+test('members that start at once create one key, and it signs 6 s later', async (t) => {
   const { clock, puts, all } = await members();
   const [a, b] = all;
   if (!a || !b) throw new Error('two were opened');
@@ -277,28 +277,25 @@ t.test('members that start at once create one key, and it signs 6 s later', asyn
   t.equal((await b.verify(await signing)).token, 'token-1', 'one signs, the other verifies');
 });
 
-t.test(
-  'DUR-22: members that replace a key at once share one, published before it signs',
-  async (t) => {
-    const { clock, all, open } = await members();
-    const { claims } = world();
-    const sign = (one: (typeof all)[number]) =>
-      one.sign(claims({ expiresMs: Math.floor(clock.now() / 1000) * 1000 + ACCESS_TOKEN_MS }));
-    await clock.advance(6_000);
-    const old = kidOf(await sign(all[0] as (typeof all)[number]));
-    await clock.advance(SIGNING_KEY_MS);
-    const during = await Promise.all(all.map(sign));
-    t.same(during.map(kidOf), [old, old], 'the old one signs until the new one may');
-    for (const one of all) t.equal((await one.jwks()).keys.length, 2, 'one new key, published');
-    await clock.advance(6_000);
-    const after = await Promise.all(all.map(sign));
-    t.equal(new Set(after.map(kidOf)).size, 1);
-    t.not(kidOf(after[0] ?? ''), old);
-    const joined = await open();
-    for (const text of [...during, ...after]) {
-      for (const one of [...all, joined]) t.equal((await one.verify(text)).token, 'token-1');
-    }
-    await clock.advance(ACCESS_TOKEN_MS + 60_000);
-    t.equal((await joined.jwks()).keys.length, 1);
-  },
-);
+test('DUR-22: members that replace a key at once share one, published before it signs', async (t) => {
+  const { clock, all, open } = await members();
+  const { claims } = world();
+  const sign = (one: (typeof all)[number]) =>
+    one.sign(claims({ expiresMs: Math.floor(clock.now() / 1000) * 1000 + ACCESS_TOKEN_MS }));
+  await clock.advance(6_000);
+  const old = kidOf(await sign(all[0] as (typeof all)[number]));
+  await clock.advance(SIGNING_KEY_MS);
+  const during = await Promise.all(all.map(sign));
+  t.same(during.map(kidOf), [old, old], 'the old one signs until the new one may');
+  for (const one of all) t.equal((await one.jwks()).keys.length, 2, 'one new key, published');
+  await clock.advance(6_000);
+  const after = await Promise.all(all.map(sign));
+  t.equal(new Set(after.map(kidOf)).size, 1);
+  t.not(kidOf(after[0] ?? ''), old);
+  const joined = await open();
+  for (const text of [...during, ...after]) {
+    for (const one of [...all, joined]) t.equal((await one.verify(text)).token, 'token-1');
+  }
+  await clock.advance(ACCESS_TOKEN_MS + 60_000);
+  t.equal((await joined.jwks()).keys.length, 1);
+});

@@ -3,7 +3,7 @@
  * batches, and after a crash.
  */
 
-import t from 'tap';
+import { test } from 'tap';
 import { AFTERMATH } from '../../actors/identity/account-aftermath.ts';
 import { ACCOUNTS_MAX } from '../../actors/identity/accounts.ts';
 import { keepFinishingAccounts } from '../../src/identity/open-identity.ts';
@@ -23,7 +23,7 @@ import {
 import { tester } from '../support/host-in-memory.ts';
 import { dataFolder, until } from '../support/program.ts';
 
-t.test('disabling an account ends its tokens for good, in the same commit', async (t) => {
+test('disabling an account ends its tokens for good, in the same commit', async (t) => {
   const { host, accounts, account, connection, send, value, row } = await startIdentities(t);
   const mine = await connection(project, account, ['monitoring.read']);
   const stopped = await connection(project, account, ['monitoring.read']);
@@ -56,7 +56,7 @@ t.test('disabling an account ends its tokens for good, in the same commit', asyn
   }
 });
 
-t.test('owners are notified when an account gains permissions', async (t) => {
+test('owners are notified when an account gains permissions', async (t) => {
   const { host, accounts, account } = await startIdentities(t);
   const edit = (displayName?: string, capabilities?: string[]) =>
     accounts.update({ ...change, account, displayName, capabilities });
@@ -81,7 +81,7 @@ t.test('owners are notified when an account gains permissions', async (t) => {
   t.equal(noted().length, 2);
 });
 
-t.test('deleting an account deletes its connections and keys, in batches', async (t) => {
+test('deleting an account deletes its connections and keys, in batches', async (t) => {
   const { host, accounts, account, connection, manyKeys, liveKeys, value, creation, keys } =
     await startIdentities(t);
   await manyKeys(450);
@@ -107,7 +107,7 @@ t.test('deleting an account deletes its connections and keys, in batches', async
   });
 });
 
-t.test('a deletion interrupted by a crash is finished by its resend or the next', async (t) => {
+test('a deletion interrupted by a crash is finished by its resend or the next', async (t) => {
   const world = await startIdentities(t);
   const { host, accounts, account, manyKeys, liveKeys, value } = world;
   await manyKeys(450);
@@ -124,53 +124,46 @@ t.test('a deletion interrupted by a crash is finished by its resend or the next'
   t.same(host.view(project).records(AFTERMATH, { limit: 10 }).items, []);
 });
 
-t.test(
-  'a deletion interrupted by a crash is finished at the next start, resent or not',
-  async (t) => {
-    const world = await startIdentities(t);
-    const { host, account, manyKeys, liveKeys, clock } = world;
-    await manyKeys(450);
-    const dying = decisionsOf(world, dyingAfter(host, 1)).accounts;
-    await t.rejects(dying.delete({ ...change, account }), { name: 'StreamUnavailable' });
-    t.ok(liveKeys() > 0);
-    const warned: string[] = [];
-    const note = (_facts: object, message: string) => void warned.push(message);
-    const log: Log = { debug: note, info: note, warn: note, error: note, child: () => log };
-    const ports = { clock, log, ownership: soleOwner };
-    const stop = keepFinishingAccounts({ ...ports, host: dyingAfter(host, 1) });
-    const settled = async () => {
-      for (let turn = 0; turn < 200; turn++) await nextTurn();
-    };
-    await settled();
-    await stop();
-    t.same(
-      warned,
-      ['Cleaning up deleted service accounts is not complete yet'],
-      'a fault is logged',
-    );
-    t.ok(liveKeys() > 0);
+test('a deletion interrupted by a crash is finished at the next start, resent or not', async (t) => {
+  const world = await startIdentities(t);
+  const { host, account, manyKeys, liveKeys, clock } = world;
+  await manyKeys(450);
+  const dying = decisionsOf(world, dyingAfter(host, 1)).accounts;
+  await t.rejects(dying.delete({ ...change, account }), { name: 'StreamUnavailable' });
+  t.ok(liveKeys() > 0);
+  const warned: string[] = [];
+  const note = (_facts: object, message: string) => void warned.push(message);
+  const log: Log = { debug: note, info: note, warn: note, error: note, child: () => log };
+  const ports = { clock, log, ownership: soleOwner };
+  const stop = keepFinishingAccounts({ ...ports, host: dyingAfter(host, 1) });
+  const settled = async () => {
+    for (let turn = 0; turn < 200; turn++) await nextTurn();
+  };
+  await settled();
+  await stop();
+  t.same(warned, ['Cleaning up deleted service accounts is not complete yet'], 'a fault is logged');
+  t.ok(liveKeys() > 0);
 
-    const commits: string[] = [];
-    host.onApplied(({ commit }) => {
-      for (const { by, steps } of commit.decisions) {
-        commits.push(by.name, ...steps.slice(0, 1).map(({ event }) => String(event.by)));
-      }
-    });
-    const stopAgain = keepFinishingAccounts({ ...ports, host });
-    await settled();
-    t.equal(liveKeys(), 0);
-    t.same(host.view(project).records(AFTERMATH, { limit: 10 }).items, []);
-    t.same(
-      commits.slice(0, 2),
-      ['service/accounts', tester.name],
-      'the original caller stays recorded',
-    );
-    await stopAgain();
-    t.equal(warned.length, 1);
-  },
-);
+  const commits: string[] = [];
+  host.onApplied(({ commit }) => {
+    for (const { by, steps } of commit.decisions) {
+      commits.push(by.name, ...steps.slice(0, 1).map(({ event }) => String(event.by)));
+    }
+  });
+  const stopAgain = keepFinishingAccounts({ ...ports, host });
+  await settled();
+  t.equal(liveKeys(), 0);
+  t.same(host.view(project).records(AFTERMATH, { limit: 10 }).items, []);
+  t.same(
+    commits.slice(0, 2),
+    ['service/accounts', tester.name],
+    'the original caller stays recorded',
+  );
+  await stopAgain();
+  t.equal(warned.length, 1);
+});
 
-t.test('a start finishes the interrupted deletion of a service account', async (t) => {
+test('a start finishes the interrupted deletion of a service account', async (t) => {
   const before = await startIdentities(t);
   const { host, stream, account, manyKeys, liveKeys, clock } = before;
   // The service uses the current time: keys of another time would have expired.
@@ -196,7 +189,7 @@ t.test('a start finishes the interrupted deletion of a service account', async (
   await until('no key is listed as if it worked', () => liveKeys() === 0 || undefined);
 });
 
-t.test('an account is not enabled before all of its tokens have ended', async (t) => {
+test('an account is not enabled before all of its tokens have ended', async (t) => {
   const world = await startIdentities(t);
   const { host, accounts, account, connection, value, row } = world;
   const many: string[] = [];
@@ -214,28 +207,25 @@ t.test('an account is not enabled before all of its tokens have ended', async (t
   t.equal(value('serviceAccount', account), 'active');
 });
 
-t.test(
-  'an account deleted while its disabling is unfinished is still deleted completely',
-  async (t) => {
-    const world = await startIdentities(t);
-    const { host, accounts, account, connection, value } = world;
-    const many: string[] = [];
-    for (let i = 0; i < 230; i++) many.push(await connection(project, account, []));
-    const dying = decisionsOf(world, dyingAfter(host, 1)).accounts;
-    await t.rejects(dying.disable({ ...change, account, reason: '' }));
-    const dyingLater = decisionsOf(world, dyingAfter(host, 2)).accounts;
-    await t.rejects(dyingLater.delete({ ...change, account }));
-    t.equal(value('serviceAccount', account), 'deleted');
-    await t.rejects(accounts.delete({ ...change, account }), {
-      name: 'Refusal',
-      reason: 'NOT_FOUND',
-    });
-    t.same(new Set(many.map((id) => value('ciConnection', id))), new Set(['deleted']));
-    t.same(host.view(project).records(AFTERMATH, { limit: 10 }).items, []);
-  },
-);
+test('an account deleted while its disabling is unfinished is still deleted completely', async (t) => {
+  const world = await startIdentities(t);
+  const { host, accounts, account, connection, value } = world;
+  const many: string[] = [];
+  for (let i = 0; i < 230; i++) many.push(await connection(project, account, []));
+  const dying = decisionsOf(world, dyingAfter(host, 1)).accounts;
+  await t.rejects(dying.disable({ ...change, account, reason: '' }));
+  const dyingLater = decisionsOf(world, dyingAfter(host, 2)).accounts;
+  await t.rejects(dyingLater.delete({ ...change, account }));
+  t.equal(value('serviceAccount', account), 'deleted');
+  await t.rejects(accounts.delete({ ...change, account }), {
+    name: 'Refusal',
+    reason: 'NOT_FOUND',
+  });
+  t.same(new Set(many.map((id) => value('ciConnection', id))), new Set(['deleted']));
+  t.same(host.view(project).records(AFTERMATH, { limit: 10 }).items, []);
+});
 
-t.test('a project has at most a thousand service accounts', async (t) => {
+test('a project has at most a thousand service accounts', async (t) => {
   const { accounts, host, account } = await startIdentities(t);
   const create = () =>
     accounts.create({ ...change, displayName: 'x', template: 'alert-manager', capabilities: [] });

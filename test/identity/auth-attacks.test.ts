@@ -3,7 +3,7 @@
  * malformed bodies, guessing.
  */
 import { createHash } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import { locationOf, validateReturnPath } from '../../src/identity/sign-in/request-fields.ts';
 import { loginCookieName, readCookie } from '../../src/identity/sign-in/session-cookie.ts';
 import { AddressLimits } from '../../src/platform/http/anonymous-limits.ts';
@@ -14,7 +14,7 @@ import { Browser, sessionState, startSignInWorld } from '../support/sign-in-serv
 const COOKIE = 'svc_session';
 const PAGES = ['/auth/sign-in', '/auth/link', '/auth/signed-in', '/auth/cli', '/auth/callback'];
 
-t.test('every answer below /auth, refusals included, has the strict headers', async (t) => {
+test('every answer below /auth, refusals included, has the strict headers', async (t) => {
   const world = await startSignInWorld(t);
   const browser = new Browser(world);
   const answers = [
@@ -35,7 +35,7 @@ t.test('every answer below /auth, refusals included, has the strict headers', as
   }
 });
 
-t.test('the policy of a page lists the digests of its style and script', async (t) => {
+test('the policy of a page lists the digests of its style and script', async (t) => {
   const world = await startSignInWorld(t);
   const { text, headers } = await new Browser(world).get('/auth/link');
   const policy = headers.get('content-security-policy') ?? '';
@@ -51,7 +51,7 @@ t.test('the policy of a page lists the digests of its style and script', async (
   t.notMatch(text, /https?:\/\//, 'a page refers to no other site');
 });
 
-t.test('a post that another site may have caused is rejected without effect', async (t) => {
+test('a post that another site may have caused is rejected without effect', async (t) => {
   const world = await startSignInWorld(t);
   const { origin } = world;
   const { token } = await world.operatorLink(await world.person('ada@example.com'));
@@ -81,7 +81,7 @@ t.test('a post that another site may have caused is rejected without effect', as
   t.equal(sessionState(world.people, browser.cookies.get(COOKIE)), 'live');
 });
 
-t.test('two session cookies are rejected, and their link is not used up', async (t) => {
+test('two session cookies are rejected, and their link is not used up', async (t) => {
   const world = await startSignInWorld(t);
   const { token } = await world.operatorLink(await world.person('ada@example.com'));
   const headers = { origin: world.origin, cookie: `${COOKIE}=a; other=1; ${COOKIE}=b` };
@@ -96,7 +96,7 @@ t.test('two session cookies are rejected, and their link is not used up', async 
   t.equal(loginCookieName('https://a', 'abcdefghij'), '__Host-svc_login_abcdefgh');
 });
 
-t.test('a sign-in ends the earlier session', async (t) => {
+test('a sign-in ends the earlier session', async (t) => {
   const world = await startSignInWorld(t);
   const attacker = new Browser(world);
   const mallory = await world.operatorLink(await world.person('mallory@example.com'));
@@ -120,7 +120,7 @@ t.test('a sign-in ends the earlier session', async (t) => {
   t.not(made.cookies.get(COOKIE), 'svc_session_chosen_by_somebody');
 });
 
-t.test('the target after signing in is a path of this service, or is rejected', async (t) => {
+test('the target after signing in is a path of this service, or is rejected', async (t) => {
   const world = await startSignInWorld(t);
   const { token } = await world.operatorLink(await world.person('ada@example.com'));
   const browser = new Browser(world);
@@ -154,7 +154,7 @@ t.test('the target after signing in is a path of this service, or is rejected', 
   t.equal(locationOf('https://a.b', validateReturnPath('/x?y=1')), 'https://a.b/x?y=1');
 });
 
-t.test('the parameters of svc login are validated', async (t) => {
+test('the parameters of svc login are validated', async (t) => {
   const world = await startSignInWorld(t);
   const good = { port: '1', state: 's'.repeat(16), challenge: 'c'.repeat(43) };
   const browser = new Browser(world);
@@ -174,7 +174,7 @@ t.test('the parameters of svc login are validated', async (t) => {
   }
 });
 
-t.test('a body too large, of another type, duplicated or unknown is rejected', async (t) => {
+test('a body too large, of another type, duplicated or unknown is rejected', async (t) => {
   const world = await startSignInWorld(t);
   const { origin } = world;
   const browser = new Browser(world);
@@ -199,7 +199,7 @@ t.test('a body too large, of another type, duplicated or unknown is rejected', a
   }
 });
 
-t.test('no log line and no answer contains a secret of a sign-in', async (t) => {
+test('no log line and no answer contains a secret of a sign-in', async (t) => {
   const world = await startSignInWorld(t);
   const { token } = await world.operatorLink(await world.person('ada@example.com'));
   const browser = new Browser(world);
@@ -215,7 +215,7 @@ t.test('no log line and no answer contains a secret of a sign-in', async (t) => 
   }
 });
 
-t.test('one address is limited without affecting others', async (t) => {
+test('one address is limited without affecting others', async (t) => {
   const world = await startSignInWorld(t, { SVC_TRUSTED_PROXY: '127.0.0.1' });
   const browser = new Browser(world);
   const guess = (address: string) =>
@@ -232,18 +232,15 @@ t.test('one address is limited without affecting others', async (t) => {
   t.equal((await guess('192.0.2.1')).status, 429);
 });
 
-t.test(
-  'an IPv6 address is counted by its network, and the number of remembered ones is bounded',
-  async (t) => {
-    const clock = new VirtualClock(0);
-    const limits = new AddressLimits(clock, { burst: 1, refillMs: 1_000 });
-    const ask = (address: string) => reasonOf(() => limits.assertAllowed(address));
-    t.equal(ask('2001:db8::1'), 'accepted');
-    t.equal(ask('2001:db8::ffff:1'), 'TOO_MANY_REQUESTS');
-    t.equal(ask('2001:db8:0:1::1'), 'accepted');
-    t.equal(ask('192.0.2.1'), 'accepted');
-    t.equal(ask('::ffff:192.0.2.1'), 'TOO_MANY_REQUESTS');
-    for (let i = 0; i < 10_000; i++) limits.takeFrom(`other ${i}`);
-    t.equal(ask('2001:db8::1'), 'accepted', 'the oldest request is forgotten');
-  },
-);
+test('an IPv6 address is counted by its network, and the number of remembered ones is bounded', async (t) => {
+  const clock = new VirtualClock(0);
+  const limits = new AddressLimits(clock, { burst: 1, refillMs: 1_000 });
+  const ask = (address: string) => reasonOf(() => limits.assertAllowed(address));
+  t.equal(ask('2001:db8::1'), 'accepted');
+  t.equal(ask('2001:db8::ffff:1'), 'TOO_MANY_REQUESTS');
+  t.equal(ask('2001:db8:0:1::1'), 'accepted');
+  t.equal(ask('192.0.2.1'), 'accepted');
+  t.equal(ask('::ffff:192.0.2.1'), 'TOO_MANY_REQUESTS');
+  for (let i = 0; i < 10_000; i++) limits.takeFrom(`other ${i}`);
+  t.equal(ask('2001:db8::1'), 'accepted', 'the oldest request is forgotten');
+});

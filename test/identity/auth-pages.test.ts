@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { keepsCookies } from '../../src/identity/sign-in/session-cookie.ts';
 import { silentLog } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
@@ -20,7 +20,7 @@ import { Browser, sessionState, startSignInWorld } from '../support/sign-in-serv
 const COOKIE = 'svc_session';
 const HOST_COOKIE = '__Host-svc_session';
 
-t.test('opening a link does nothing; its button signs in once, with a cookie', async (t) => {
+test('opening a link does nothing; its button signs in once, with a cookie', async (t) => {
   const world = await startSignInWorld(t);
   const { token } = await world.operatorLink(await world.person('ada@example.com'));
   const browser = new Browser(world);
@@ -37,7 +37,7 @@ t.test('opening a link does nothing; its button signs in once, with a cookie', a
   t.match(again.text, /The link was used/);
 });
 
-t.test('on https the cookie has the prefix that other hosts and paths cannot set', async (t) => {
+test('on https the cookie has the prefix that other hosts and paths cannot set', async (t) => {
   const world = await startSignInWorld(t, { SVC_PUBLIC_URL: 'https://svc.example.com' });
   const { token } = await world.operatorLink(await world.person('ada@example.com'));
   const browser = new Browser(world);
@@ -52,7 +52,7 @@ t.test('on https the cookie has the prefix that other hosts and paths cannot set
   t.equal(other.location, 'https://svc.example.com/auth/sign-in');
 });
 
-t.test('sign-in is disabled if cookies would be sent in the clear', async (t) => {
+test('sign-in is disabled if cookies would be sent in the clear', async (t) => {
   const world = await startSignInWorld(t, { SVC_PUBLIC_URL: 'http://svc.example.com' });
   const { token } = await world.operatorLink(await world.person('ada@example.com'));
   const browser = new Browser(world);
@@ -72,31 +72,28 @@ t.test('sign-in is disabled if cookies would be sent in the clear', async (t) =>
   }
 });
 
-t.test(
-  'a program redeems a link as JSON without Origin, and gets a cookie and a secret',
-  async (t) => {
-    const world = await startSignInWorld(t);
-    const person = await world.person('ada@example.com');
-    const { token } = await world.operatorLink(person);
-    const browser = new Browser(world);
-    const answer = await browser.send('/auth/link', { json: { token } });
-    t.equal(answer.status, 200);
-    const { session } = JSON.parse(answer.text);
-    t.same(Object.keys(session).sort(), ['cookieName', 'expiresUnix', 'person', 'secret']);
-    t.equal(session.person, person);
-    t.equal(session.cookieName, COOKIE);
-    t.equal(session.secret, browser.cookies.get(COOKIE));
-    t.equal(session.expiresUnix, String(world.clock.now() / 1000 + 604_800));
-    const refused = await new Browser(world).send('/auth/link', { json: { token } });
-    t.equal(refused.status, 401);
-    t.match(JSON.parse(refused.text), {
-      code: 'unauthenticated',
-      details: [{ debug: { reason: 'CREDENTIAL_REVOKED' } }],
-    });
-  },
-);
+test('a program redeems a link as JSON without Origin, and gets a cookie and a secret', async (t) => {
+  const world = await startSignInWorld(t);
+  const person = await world.person('ada@example.com');
+  const { token } = await world.operatorLink(person);
+  const browser = new Browser(world);
+  const answer = await browser.send('/auth/link', { json: { token } });
+  t.equal(answer.status, 200);
+  const { session } = JSON.parse(answer.text);
+  t.same(Object.keys(session).sort(), ['cookieName', 'expiresUnix', 'person', 'secret']);
+  t.equal(session.person, person);
+  t.equal(session.cookieName, COOKIE);
+  t.equal(session.secret, browser.cookies.get(COOKIE));
+  t.equal(session.expiresUnix, String(world.clock.now() / 1000 + 604_800));
+  const refused = await new Browser(world).send('/auth/link', { json: { token } });
+  t.equal(refused.status, 401);
+  t.match(JSON.parse(refused.text), {
+    code: 'unauthenticated',
+    details: [{ debug: { reason: 'CREDENTIAL_REVOKED' } }],
+  });
+});
 
-t.test('signing out ends one session or all of the person, and removes the cookie', async (t) => {
+test('signing out ends one session or all of the person, and removes the cookie', async (t) => {
   const world = await startSignInWorld(t);
   const ada = await world.person('ada@example.com');
   const browsers = [new Browser(world), new Browser(world), new Browser(world)];
@@ -119,7 +116,7 @@ t.test('signing out ends one session or all of the person, and removes the cooki
   t.equal((await first.post('/auth/logout', {})).status, 200, 'repeating it is harmless');
 });
 
-t.test('the signed-in user accepts an invitation, after a notice that says so', async (t) => {
+test('the signed-in user accepts an invitation, after a notice that says so', async (t) => {
   const world = await startSignInWorld(t);
   const about = { by: tester, project: 'blue' };
   await world.members.createProject({ ...about, displayName: 'Blue', owner: null });
@@ -139,7 +136,7 @@ t.test('the signed-in user accepts an invitation, after a notice that says so', 
   t.not(world.people.sessionOf(other.cookies.get(COOKIE) ?? '').person, ada);
 });
 
-t.test('a session with an old secret gets a new cookie with the next page', async (t) => {
+test('a session with an old secret gets a new cookie with the next page', async (t) => {
   const world = await startSignInWorld(t);
   const { token } = await world.operatorLink(await world.person('ada@example.com'));
   const browser = new Browser(world);
@@ -164,7 +161,7 @@ t.test('a session with an old secret gets a new cookie with the next page', asyn
   t.equal(sessionState(world.people, before), 'CREDENTIAL_REVOKED');
 });
 
-t.test('a secret that cannot be rotated stays, and an expired cookie is removed', async (t) => {
+test('a secret that cannot be rotated stays, and an expired cookie is removed', async (t) => {
   const world = await startSignInWorld(t, {}, (people) => ({
     ...people,
     rotate: () => Promise.reject(new Error('the stream gives no answer')),
@@ -182,73 +179,67 @@ t.test('a secret that cannot be rotated stays, and an expired cookie is removed'
   t.equal(browser.cookies.has(COOKIE), false);
 });
 
-t.test(
-  'while nothing can be stored a sign-in fails temporarily, and the fault is not displayed',
-  async (t) => {
-    let error: Error = new StreamUnavailable('the disk of planted-host is full', 'refused');
-    const world = await startSignInWorld(t, {}, (people) => ({
-      ...people,
-      signInByLink: () => Promise.reject(error),
-    }));
-    const browser = new Browser(world);
-    const away = await browser.post('/auth/link', { token: 'x' });
-    t.equal(away.status, 503);
-    t.equal(away.headers.get('retry-after'), '1');
-    t.match(away.text, /The service cannot store anything at the moment. Try again/);
-    error = new Error('planted-host failed');
-    for (const answer of [
-      await browser.post('/auth/link', { token: 'x' }),
-      await browser.send('/auth/link', { json: { token: 'x' } }),
-    ]) {
-      t.equal(answer.status, 500);
-      t.match(answer.text, answer.headers.get('x-request-id') ?? '');
-      t.notMatch(answer.text, 'planted-host');
-    }
-    t.equal(world.logged.filter((line) => line.includes('planted-host')).length, 2);
-  },
-);
+test('while nothing can be stored a sign-in fails temporarily, and the fault is not displayed', async (t) => {
+  let error: Error = new StreamUnavailable('the disk of planted-host is full', 'refused');
+  const world = await startSignInWorld(t, {}, (people) => ({
+    ...people,
+    signInByLink: () => Promise.reject(error),
+  }));
+  const browser = new Browser(world);
+  const away = await browser.post('/auth/link', { token: 'x' });
+  t.equal(away.status, 503);
+  t.equal(away.headers.get('retry-after'), '1');
+  t.match(away.text, /The service cannot store anything at the moment. Try again/);
+  error = new Error('planted-host failed');
+  for (const answer of [
+    await browser.post('/auth/link', { token: 'x' }),
+    await browser.send('/auth/link', { json: { token: 'x' } }),
+  ]) {
+    t.equal(answer.status, 500);
+    t.match(answer.text, answer.headers.get('x-request-id') ?? '');
+    t.notMatch(answer.text, 'planted-host');
+  }
+  t.equal(world.logged.filter((line) => line.includes('planted-host')).length, 2);
+});
 
-t.test(
-  'svc login: the signed-in user confirms, and the code works only for its requester',
-  async (t) => {
-    const world = await startSignInWorld(t);
-    const { token } = await world.operatorLink(await world.person('ada@example.com'));
-    const verifier = 'v'.repeat(43);
-    const challenge = createHash('sha256').update(verifier).digest('base64url');
-    const requested = { port: '45678', state: 's'.repeat(22), challenge };
-    const path = `/auth/cli?${new URLSearchParams(requested)}`;
-    const browser = new Browser(world);
-    const sent = new URL((await browser.get(path)).location);
-    t.equal(sent.pathname, '/auth/sign-in');
-    t.match(await browser.post('/auth/cli', requested), { status: 401 });
-    await browser.post('/auth/link', { token });
-    const back = new URL((await browser.get(sent.pathname + sent.search)).location);
-    t.same(Object.fromEntries(back.searchParams), requested, 'the request survives the sign-in');
-    const page = await browser.get(path);
-    t.match(page.text, /svc login/);
-    t.match(
-      page.headers.get('content-security-policy'),
-      "form-action 'self' http://127.0.0.1:45678;",
-    );
-    const { location, status } = await browser.post('/auth/cli', requested);
-    t.equal(status, 303);
-    const local = new URL(location);
-    t.equal(local.origin, 'http://127.0.0.1:45678');
-    t.equal(local.searchParams.get('state'), requested.state);
-    const code = local.searchParams.get('code') ?? '';
-    const program = new Browser(world);
-    const stolen = await program.send('/auth/link', { json: { token: code } });
-    t.equal(stolen.status, 401, 'without the verifier it opens nothing');
-    const answer = await program.send('/auth/link', { json: { token: code, verifier } });
-    t.equal(answer.status, 200);
-    t.equal(world.people.sessionOf(JSON.parse(answer.text).session.secret).method, 'cli');
-    const again = await program.post('/auth/cli', requested);
-    t.equal(again.status, 403, 'it cannot renew itself');
-    t.match(again.text, /cannot confirm another sign-in. Sign in by a link/);
-  },
-);
+test('svc login: the signed-in user confirms, and the code works only for its requester', async (t) => {
+  const world = await startSignInWorld(t);
+  const { token } = await world.operatorLink(await world.person('ada@example.com'));
+  const verifier = 'v'.repeat(43);
+  const challenge = createHash('sha256').update(verifier).digest('base64url');
+  const requested = { port: '45678', state: 's'.repeat(22), challenge };
+  const path = `/auth/cli?${new URLSearchParams(requested)}`;
+  const browser = new Browser(world);
+  const sent = new URL((await browser.get(path)).location);
+  t.equal(sent.pathname, '/auth/sign-in');
+  t.match(await browser.post('/auth/cli', requested), { status: 401 });
+  await browser.post('/auth/link', { token });
+  const back = new URL((await browser.get(sent.pathname + sent.search)).location);
+  t.same(Object.fromEntries(back.searchParams), requested, 'the request survives the sign-in');
+  const page = await browser.get(path);
+  t.match(page.text, /svc login/);
+  t.match(
+    page.headers.get('content-security-policy'),
+    "form-action 'self' http://127.0.0.1:45678;",
+  );
+  const { location, status } = await browser.post('/auth/cli', requested);
+  t.equal(status, 303);
+  const local = new URL(location);
+  t.equal(local.origin, 'http://127.0.0.1:45678');
+  t.equal(local.searchParams.get('state'), requested.state);
+  const code = local.searchParams.get('code') ?? '';
+  const program = new Browser(world);
+  const stolen = await program.send('/auth/link', { json: { token: code } });
+  t.equal(stolen.status, 401, 'without the verifier it opens nothing');
+  const answer = await program.send('/auth/link', { json: { token: code, verifier } });
+  t.equal(answer.status, 200);
+  t.equal(world.people.sessionOf(JSON.parse(answer.text).session.secret).method, 'cli');
+  const again = await program.post('/auth/cli', requested);
+  t.equal(again.status, 403, 'it cannot renew itself');
+  t.match(again.text, /cannot confirm another sign-in. Sign in by a link/);
+});
 
-t.test('from its start the service accepts sessions on RPC from its own pages', async (t) => {
+test('from its start the service accepts sessions on RPC from its own pages', async (t) => {
   const folder = dataFolder(t);
   const { settings } = loadConfig([], {
     SVC_DATA: folder,

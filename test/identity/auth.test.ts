@@ -3,7 +3,7 @@
  * for a missing, mistyped, unknown, expired, revoked or replaced key, from the next request on.
  */
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { KEY_LIFETIME_MS_MAX, type NewCredential } from '../../actors/identity/credentials.ts';
 import type { AuthenticatorOptions } from '../../src/identity/auth/authenticator.ts';
 import { createLastUsed } from '../../src/identity/auth/last-used.ts';
@@ -49,36 +49,33 @@ async function startProject(t: Test): Promise<World> {
   return world;
 }
 
-t.test(
-  'KEY-01: a minted key has the published form, and one wrong character is detected',
-  async (t) => {
-    const key = mintKey('sk', { nowMs: START_MS, random: systemRandom });
-    t.match(key.text, /^svc_sk_[0-9A-Z]{26}_[0-9A-Za-z]{49}$/);
-    t.same(parseKey(key.text), { kind: 'sk', id: key.id });
-    t.equal(key.lastFour, key.text.slice(-4));
-    t.equal(key.hash, hashKey(key.text));
-    t.equal(key.hash.length, 64);
-    const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-    fc.assert(
-      fc.property(fc.nat(key.text.length - 1), fc.nat(61), (place, digit) => {
-        const other = base62.charAt(digit);
-        if (key.text[place] === other) return true;
-        return parseKey(key.text.slice(0, place) + other + key.text.slice(place + 1)) === undefined;
-      }),
-      { numRuns: tries(500) },
-    );
-    for (const bad of ['', 'svc_', `${key.text}x`, key.text.slice(0, -1), ` ${key.text}`]) {
-      t.equal(parseKey(bad), undefined);
-    }
-    const zero: Random = { bytes: (length) => new Uint8Array(length) };
-    const ones: Random = { bytes: (length) => new Uint8Array(length).fill(255) };
-    for (const random of [zero, ones]) {
-      t.match(mintKey('col', { nowMs: START_MS, random }).text, /^svc_col_[0-9A-Z]{26}_\w{49}$/);
-    }
-  },
-);
+test('KEY-01: a minted key has the published form, and one wrong character is detected', async (t) => {
+  const key = mintKey('sk', { nowMs: START_MS, random: systemRandom });
+  t.match(key.text, /^svc_sk_[0-9A-Z]{26}_[0-9A-Za-z]{49}$/);
+  t.same(parseKey(key.text), { kind: 'sk', id: key.id });
+  t.equal(key.lastFour, key.text.slice(-4));
+  t.equal(key.hash, hashKey(key.text));
+  t.equal(key.hash.length, 64);
+  const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+  fc.assert(
+    fc.property(fc.nat(key.text.length - 1), fc.nat(61), (place, digit) => {
+      const other = base62.charAt(digit);
+      if (key.text[place] === other) return true;
+      return parseKey(key.text.slice(0, place) + other + key.text.slice(place + 1)) === undefined;
+    }),
+    { numRuns: tries(500) },
+  );
+  for (const bad of ['', 'svc_', `${key.text}x`, key.text.slice(0, -1), ` ${key.text}`]) {
+    t.equal(parseKey(bad), undefined);
+  }
+  const zero: Random = { bytes: (length) => new Uint8Array(length) };
+  const ones: Random = { bytes: (length) => new Uint8Array(length).fill(255) };
+  for (const random of [zero, ones]) {
+    t.match(mintKey('col', { nowMs: START_MS, random }).text, /^svc_col_[0-9A-Z]{26}_\w{49}$/);
+  }
+});
 
-t.test('KEY-01: a secret of one kind is never accepted as another kind', async (t) => {
+test('KEY-01: a secret of one kind is never accepted as another kind', async (t) => {
   const ports = { nowMs: START_MS, random: systemRandom };
   const kinds = ['link', 'inv', 'session', 'enrol', 'pair', 'pk', 'sk', 'col', 'vm'] as const;
   for (const kind of kinds) {
@@ -98,31 +95,28 @@ t.test('KEY-01: a secret of one kind is never accepted as another kind', async (
   t.match(mintSecret('session', ports).id, /^[0-9A-Z]{26}$/, 'a new id by default');
 });
 
-t.test(
-  'KEY-02, AUTH-01: an issued key authenticates, and its commit holds only the hash',
-  async (t) => {
-    const world = await startProject(t);
-    const commits: string[] = [];
-    world.host.onApplied(({ commit }) => void commits.push(JSON.stringify(commit)));
-    const { id, key, expiresMs } = await issueCredential(world, tester, credential);
-    t.equal(expiresMs, START_MS + 90 * DAY_MS, '90 days by default');
-    const { authenticate, used } = authenticator(t, world);
-    t.match(authenticate(key), {
-      kind: 'sk',
-      credential: id,
-      project: 'p1',
-      capabilities: ['monitoring.read'],
-    });
-    t.same(used, [id]);
-    const written = commits.join('');
-    t.match(written, hashKey(key));
-    t.notMatch(written, key.slice(-49));
-    const tooLong = { ...credential, lifetimeMs: KEY_LIFETIME_MS_MAX + 1 };
-    await t.rejects(issueCredential(world, tester, tooLong), RangeError);
-  },
-);
+test('KEY-02, AUTH-01: an issued key authenticates, and its commit holds only the hash', async (t) => {
+  const world = await startProject(t);
+  const commits: string[] = [];
+  world.host.onApplied(({ commit }) => void commits.push(JSON.stringify(commit)));
+  const { id, key, expiresMs } = await issueCredential(world, tester, credential);
+  t.equal(expiresMs, START_MS + 90 * DAY_MS, '90 days by default');
+  const { authenticate, used } = authenticator(t, world);
+  t.match(authenticate(key), {
+    kind: 'sk',
+    credential: id,
+    project: 'p1',
+    capabilities: ['monitoring.read'],
+  });
+  t.same(used, [id]);
+  const written = commits.join('');
+  t.match(written, hashKey(key));
+  t.notMatch(written, key.slice(-49));
+  const tooLong = { ...credential, lifetimeMs: KEY_LIFETIME_MS_MAX + 1 };
+  await t.rejects(issueCredential(world, tester, tooLong), RangeError);
+});
 
-t.test('KEY-02: invalid keys are rejected alike, whether or not their id exists', async (t) => {
+test('KEY-02: invalid keys are rejected alike, whether or not their id exists', async (t) => {
   const world = await startProject(t);
   const { key } = await issueCredential(world, tester, credential);
   const { made, authenticate } = authenticator(t, world);
@@ -182,7 +176,7 @@ function checksumOf(body: string): string {
   return text;
 }
 
-t.test('a revoked key is rejected on the next request even if it was cached', async (t) => {
+test('a revoked key is rejected on the next request even if it was cached', async (t) => {
   const world = await startProject(t);
   const { id, key } = await issueCredential(world, tester, credential);
   const other = await issueCredential(world, tester, credential);
@@ -214,7 +208,7 @@ t.test('a revoked key is rejected on the next request even if it was cached', as
   );
 });
 
-t.test('a key expires by the clock, whether or not its timer has fired', async (t) => {
+test('a key expires by the clock, whether or not its timer has fired', async (t) => {
   const world = await startProject(t);
   const lifetimeMs = 10 * DAY_MS;
   const { key } = await issueCredential(world, tester, { ...credential, lifetimeMs });
@@ -242,42 +236,39 @@ t.test('a key expires by the clock, whether or not its timer has fired', async (
   );
 });
 
-t.test(
-  'a replaced key works until its overlap ends by the clock, then is rejected as replaced',
-  async (t) => {
-    const world = await startProject(t);
-    const { id, key } = await issueCredential(world, tester, credential);
-    const successor = await issueCredential(world, tester, credential);
-    const { authenticate } = authenticator(t, world);
-    authenticate(key);
-    const overlapMs = 2 * HOUR_MS;
-    await submit(world.host, { project: 'p1' }, (draft) => {
-      const rotated = {
-        type: 'rotated',
-        at: draft.at,
-        successor: successor.id,
-        overlapMs,
-      } as const;
-      return draft.send('credential', id, { ...rotated, by: 'test' }).changed;
-    });
-    world.clock.jump(overlapMs - 1);
-    t.equal(
-      reasonOf(() => authenticate(key)),
-      'accepted',
-    );
-    world.clock.jump(1);
-    t.equal(
-      reasonOf(() => authenticate(key)),
-      'CREDENTIAL_REVOKED',
-    );
-    t.equal(
-      reasonOf(() => authenticate(successor.key)),
-      'accepted',
-    );
-  },
-);
+test('a replaced key works until its overlap ends by the clock, then is rejected as replaced', async (t) => {
+  const world = await startProject(t);
+  const { id, key } = await issueCredential(world, tester, credential);
+  const successor = await issueCredential(world, tester, credential);
+  const { authenticate } = authenticator(t, world);
+  authenticate(key);
+  const overlapMs = 2 * HOUR_MS;
+  await submit(world.host, { project: 'p1' }, (draft) => {
+    const rotated = {
+      type: 'rotated',
+      at: draft.at,
+      successor: successor.id,
+      overlapMs,
+    } as const;
+    return draft.send('credential', id, { ...rotated, by: 'test' }).changed;
+  });
+  world.clock.jump(overlapMs - 1);
+  t.equal(
+    reasonOf(() => authenticate(key)),
+    'accepted',
+  );
+  world.clock.jump(1);
+  t.equal(
+    reasonOf(() => authenticate(key)),
+    'CREDENTIAL_REVOKED',
+  );
+  t.equal(
+    reasonOf(() => authenticate(successor.key)),
+    'accepted',
+  );
+});
 
-t.test('a verified key is looked up once, until its credential changes', async (t) => {
+test('a verified key is looked up once, until its credential changes', async (t) => {
   const world = await startProject(t);
   const { key } = await issueCredential(world, tester, credential);
   let lookups = 0;
@@ -297,58 +288,52 @@ t.test('a verified key is looked up once, until its credential changes', async (
   t.equal(lookups, 4, 'a rejected key is never cached');
 });
 
-t.test(
-  'plain routes accept a key that may read, and answer others with status and reason',
-  async (t) => {
-    const world = await startProject(t);
-    const reader = await issueCredential(world, tester, credential);
-    const capabilities = ['collector'] as const;
-    const bare = { ...credential, kind: 'col', capabilities } as const;
-    const collector = await issueCredential(world, tester, bare);
-    const readGate = createReadGate({
-      authenticator: authenticator(t, world).made,
-      anonymousLimits: testAnonymousLimits(t, world.clock),
-      ...testBounds(world.clock),
-    });
-    const gate = (authorization?: string) =>
-      readGate({ ip: '192.0.2.1', headers: { authorization } }, new AbortController().signal);
-    t.match(await gate(`Bearer ${reader.key}`), { release: Function });
-    await t.rejects(gate(`Bearer ${collector.key}`), {
-      reason: 'MISSING_CAPABILITY',
-      message: /needs monitoring.read, which/,
-    });
-    await t.rejects(gate(), {
-      reason: 'MISSING_CREDENTIAL',
-      message: /no Authorization header/,
-    });
-  },
-);
+test('plain routes accept a key that may read, and answer others with status and reason', async (t) => {
+  const world = await startProject(t);
+  const reader = await issueCredential(world, tester, credential);
+  const capabilities = ['collector'] as const;
+  const bare = { ...credential, kind: 'col', capabilities } as const;
+  const collector = await issueCredential(world, tester, bare);
+  const readGate = createReadGate({
+    authenticator: authenticator(t, world).made,
+    anonymousLimits: testAnonymousLimits(t, world.clock),
+    ...testBounds(world.clock),
+  });
+  const gate = (authorization?: string) =>
+    readGate({ ip: '192.0.2.1', headers: { authorization } }, new AbortController().signal);
+  t.match(await gate(`Bearer ${reader.key}`), { release: Function });
+  await t.rejects(gate(`Bearer ${collector.key}`), {
+    reason: 'MISSING_CAPABILITY',
+    message: /needs monitoring.read, which/,
+  });
+  await t.rejects(gate(), {
+    reason: 'MISSING_CREDENTIAL',
+    message: /no Authorization header/,
+  });
+});
 
-t.test(
-  'KEY-05: last use is visible at once, written in batches, and kept when a write fails',
-  async (t) => {
-    const clock = new VirtualClock(START_MS);
-    const batches: object[] = [];
-    const disk = { isFull: true };
-    const store = {
-      get: () => undefined,
-      record: (uses: readonly object[]) => {
-        if (disk.isFull) throw new Error('disk is full');
-        batches.push(uses);
-      },
-    };
-    const lastUsed = createLastUsed({ store, clock, log: silentLog });
-    for (let i = 0; i < 100; i++) lastUsed.record('k1');
-    t.equal(lastUsed.of('k1'), START_MS);
-    t.equal(lastUsed.of('k2'), undefined);
-    await clock.advance(15 * 60_000);
-    disk.isFull = false;
-    lastUsed.record('k2');
-    await clock.advance(15 * 60_000);
-    const k2 = { credential: 'k2', atMs: START_MS + 15 * 60_000 };
-    t.same(batches, [[{ credential: 'k1', atMs: START_MS }, k2]]);
-    lastUsed.record('k1');
-    lastUsed.close();
-    t.equal(batches.length, 2, 'closing writes the rest');
-  },
-);
+test('KEY-05: last use is visible at once, written in batches, and kept when a write fails', async (t) => {
+  const clock = new VirtualClock(START_MS);
+  const batches: object[] = [];
+  const disk = { isFull: true };
+  const store = {
+    get: () => undefined,
+    record: (uses: readonly object[]) => {
+      if (disk.isFull) throw new Error('disk is full');
+      batches.push(uses);
+    },
+  };
+  const lastUsed = createLastUsed({ store, clock, log: silentLog });
+  for (let i = 0; i < 100; i++) lastUsed.record('k1');
+  t.equal(lastUsed.of('k1'), START_MS);
+  t.equal(lastUsed.of('k2'), undefined);
+  await clock.advance(15 * 60_000);
+  disk.isFull = false;
+  lastUsed.record('k2');
+  await clock.advance(15 * 60_000);
+  const k2 = { credential: 'k2', atMs: START_MS + 15 * 60_000 };
+  t.same(batches, [[{ credential: 'k1', atMs: START_MS }, k2]]);
+  lastUsed.record('k1');
+  lastUsed.close();
+  t.equal(batches.length, 2, 'closing writes the rest');
+});

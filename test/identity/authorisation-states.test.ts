@@ -4,7 +4,7 @@
  * state can cause the refusal of the very next request.
  */
 import { type DescMethod, getOption } from '@bufbuild/protobuf';
-import t from 'tap';
+import t, { test } from 'tap';
 import { enrolmentIdOf, memberIdOf } from '../../actors/identity/grants.ts';
 import { Policy_Access, Policy_Role, policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
 import { nextTurn } from '../../streams/platform/operators.ts';
@@ -296,38 +296,35 @@ function kindOf(method: DescMethod): Kind | undefined {
   return role === Policy_Role.VIEWER ? 'VIEWER' : 'OWNER';
 }
 
-t.test(
-  'ERR-04: every method rejects a caller from the first request after a change of state',
-  async (t) => {
-    const world = await startAuthorisationWorld(t);
-    const methods = (await allMethods()).filter((method) => kindOf(method) !== undefined);
-    const probe = methods.find(({ name }) => name === 'ListAlertRules');
-    const probeOfCollectors = methods.find(({ name }) => name === 'WriteSamples');
-    if (!probe || !probeOfCollectors) throw new Error('The methods to call first no longer exist');
-    for (const { name, begin, left } of states) {
-      const words = left.split(' ');
-      const { headers, happens } = await begin(world);
-      const isReporting = /collector|agent/.test(name);
-      const before = await world.callAs(isReporting ? probeOfCollectors : probe, headers);
-      t.equal(before, 'yes', `${name}: admitted before`);
-      await happens();
-      for (const method of methods) {
-        const expected = words[KINDS.indexOf(kindOf(method) ?? 'READ')];
-        const seen = await world.callAs(method, headers, ownerOf(method));
-        if (seen !== expected)
-          t.fail(`${name}: ${method.name} is ${seen}, the table says ${expected}`);
-      }
-      t.pass(`${name}: ${methods.length} methods`);
+test('ERR-04: every method rejects a caller from the first request after a change of state', async (t) => {
+  const world = await startAuthorisationWorld(t);
+  const methods = (await allMethods()).filter((method) => kindOf(method) !== undefined);
+  const probe = methods.find(({ name }) => name === 'ListAlertRules');
+  const probeOfCollectors = methods.find(({ name }) => name === 'WriteSamples');
+  if (!probe || !probeOfCollectors) throw new Error('The methods to call first no longer exist');
+  for (const { name, begin, left } of states) {
+    const words = left.split(' ');
+    const { headers, happens } = await begin(world);
+    const isReporting = /collector|agent/.test(name);
+    const before = await world.callAs(isReporting ? probeOfCollectors : probe, headers);
+    t.equal(before, 'yes', `${name}: admitted before`);
+    await happens();
+    for (const method of methods) {
+      const expected = words[KINDS.indexOf(kindOf(method) ?? 'READ')];
+      const seen = await world.callAs(method, headers, ownerOf(method));
+      if (seen !== expected)
+        t.fail(`${name}: ${method.name} is ${seen}, the table says ${expected}`);
     }
-    t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s mistake');
-  },
-);
+    t.pass(`${name}: ${methods.length} methods`);
+  }
+  t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s mistake');
+});
 
 function ownerOf({ name }: DescMethod): { owner: string } {
   return { owner: name === 'RemoveMember' ? '/members/none' : '/serviceAccounts/none' };
 }
 
-t.test('Access is checked again for each request, on plain routes too', async (t) => {
+test('Access is checked again for each request, on plain routes too', async (t) => {
   const world = await startAuthorisationWorld(t);
   const routes = ['/promql/api/v1/labels', '/scrape-targets', '/export?shard=0'];
   const expected: readonly (readonly [State['begin'], number])[] = [

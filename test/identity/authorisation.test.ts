@@ -4,7 +4,7 @@
  * authorisation-states.test.ts covers later changes of a caller's state.
  */
 import { getOption } from '@bufbuild/protobuf';
-import t from 'tap';
+import { test } from 'tap';
 import { type Policy, Policy_Access, policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
 import { admitTo } from '../../src/platform/access/authorize.ts';
 import type { Principal } from '../../src/platform/access/principal.ts';
@@ -236,7 +236,7 @@ function wordsOf({ who }: Group): Readonly<Record<Caller, Outcome>> {
   >;
 }
 
-t.test('API-09: every method has a row in the table, and every row a method', (t) => {
+test('API-09: every method has a row in the table, and every row a method', async (t) => {
   const rows = new Set(groups.flatMap((group) => group.methods));
   t.same(
     [...methodOf.keys()].filter((name) => !rows.has(name)),
@@ -249,68 +249,61 @@ t.test('API-09: every method has a row in the table, and every row a method', (t
     'rows without a method',
   );
   t.ok(methods.length > 50);
-  t.end();
 });
 
-t.test(
-  'IDN-05, API-08: each method admits the callers in the table and rejects all others as listed',
-  async (t) => {
-    const world = await startAuthorisationWorld(t);
-    const { headers, self } = await everyCaller(world);
-    for (const group of groups) {
-      const expected = wordsOf(group);
-      for (const name of group.methods) {
-        const method = methodOf.get(name);
-        if (!method) continue;
-        const about = group.about === 'self' ? { owner: self } : aboutAccount(name);
-        const seen: Record<string, Outcome> = {};
-        for (const caller of CALLERS)
-          seen[caller] = await world.callAs(method, headers[caller], about);
-        t.same(seen, expected, `${name} (${group.name})`);
-      }
+test('IDN-05, API-08: each method admits the callers in the table and rejects all others as listed', async (t) => {
+  const world = await startAuthorisationWorld(t);
+  const { headers, self } = await everyCaller(world);
+  for (const group of groups) {
+    const expected = wordsOf(group);
+    for (const name of group.methods) {
+      const method = methodOf.get(name);
+      if (!method) continue;
+      const about = group.about === 'self' ? { owner: self } : aboutAccount(name);
+      const seen: Record<string, Outcome> = {};
+      for (const caller of CALLERS)
+        seen[caller] = await world.callAs(method, headers[caller], about);
+      t.same(seen, expected, `${name} (${group.name})`);
     }
-    t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s mistake');
-  },
-);
+  }
+  t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s mistake');
+});
 
 /** A missing membership for `RemoveMember`, a missing account for everything else. */
 function aboutAccount(name: string): { owner: string } {
   return { owner: name === 'Project/RemoveMember' ? '/members/none' : '/serviceAccounts/none' };
 }
 
-t.test(
-  'AUTH-02, API-16: access to one project gives none to another, existing or not',
-  async (t) => {
-    const world = await startAuthorisationWorld(t);
-    const { headers } = await everyCaller(world);
-    await world.account('other', ['monitoring.read']);
-    const everywhere = bearer((await world.collector('_system')).key);
-    for (const group of groups) {
-      if (/^(authenticated by|any signed-in)/.test(group.name) || group.about) continue;
-      const expected = wordsOf(group);
-      for (const name of group.methods) {
-        const method = methodOf.get(name);
-        if (!method) continue;
-        for (const caller of CALLERS) {
-          if (expected[caller] !== 'yes' && expected[caller] !== 'role') continue;
-          for (const project of ['other', 'nowhere']) {
-            const about = { ...aboutAccount(name), project };
-            const seen = await world.callAs(method, headers[caller], about);
-            t.equal(seen, 'boundary', `${caller}: ${name} in ${project}`);
-          }
+test('AUTH-02, API-16: access to one project gives none to another, existing or not', async (t) => {
+  const world = await startAuthorisationWorld(t);
+  const { headers } = await everyCaller(world);
+  await world.account('other', ['monitoring.read']);
+  const everywhere = bearer((await world.collector('_system')).key);
+  for (const group of groups) {
+    if (/^(authenticated by|any signed-in)/.test(group.name) || group.about) continue;
+    const expected = wordsOf(group);
+    for (const name of group.methods) {
+      const method = methodOf.get(name);
+      if (!method) continue;
+      for (const caller of CALLERS) {
+        if (expected[caller] !== 'yes' && expected[caller] !== 'role') continue;
+        for (const project of ['other', 'nowhere']) {
+          const about = { ...aboutAccount(name), project };
+          const seen = await world.callAs(method, headers[caller], about);
+          t.equal(seen, 'boundary', `${caller}: ${name} in ${project}`);
         }
-        const isIngest = name.startsWith('Ingest/');
-        const refused = name === 'Automation/ListPermissionTemplates' ? 'boundary' : 'capability';
-        const isHuman = getOption(method, policy).access === Policy_Access.HUMAN;
-        const seen = await world.callAs(method, everywhere, { project: 'other' });
-        const wanted = isIngest ? 'yes' : isHuman ? 'human' : refused;
-        t.equal(seen, wanted, `a collector of every project: ${name}`);
       }
+      const isIngest = name.startsWith('Ingest/');
+      const refused = name === 'Automation/ListPermissionTemplates' ? 'boundary' : 'capability';
+      const isHuman = getOption(method, policy).access === Policy_Access.HUMAN;
+      const seen = await world.callAs(method, everywhere, { project: 'other' });
+      const wanted = isIngest ? 'yes' : isHuman ? 'human' : refused;
+      t.equal(seen, wanted, `a collector of every project: ${name}`);
     }
-  },
-);
+  }
+});
 
-t.test('API-21: only human sessions reach identity, member and project methods', async (t) => {
+test('API-21: only human sessions reach identity, member and project methods', async (t) => {
   const world = await startAuthorisationWorld(t);
   const { headers, self } = await everyCaller(world);
   const person = headers.OWNER;
@@ -332,7 +325,7 @@ t.test('API-21: only human sessions reach identity, member and project methods',
   }
 });
 
-t.test('API-21: a session requires its cookie and the service’s Origin', async (t) => {
+test('API-21: a session requires its cookie and the service’s Origin', async (t) => {
   const world = await startAuthorisationWorld(t);
   const { cookie } = cookieHeaders(await world.signedInAs('demo', 'OWNER'));
   const method = methodOf.get('Alert/ListAlertRules');
@@ -370,30 +363,27 @@ const routes: readonly (readonly [path: string, who: string])[] = [
   ['/metrics', '401 200 200 200 200 403 403 401 401 401 401 401'],
 ];
 
-t.test(
-  'Plain HTTP routes admit bearers that may read this project, PromQL also its members, and no others',
-  async (t) => {
-    const world = await startAuthorisationWorld(t);
-    const { headers } = await everyCaller(world);
-    for (const [path, who] of routes) {
-      const below = (project: string) =>
-        path === '/metrics' ? path : `/v1/monitoring/projects/${project}${path}`;
-      const seen = [];
-      for (const caller of CALLERS) seen.push(await world.get(below('demo'), headers[caller]));
-      t.equal(seen.join(' '), who, path);
-      if (path === '/metrics') continue;
-      for (const caller of ['personal', 'reader', 'writer', 'ci'] as const) {
-        t.equal(
-          await world.get(below('other'), headers[caller]),
-          403,
-          `${caller}: ${path} elsewhere`,
-        );
-      }
+test('Plain HTTP routes admit bearers that may read this project, PromQL also its members, and no others', async (t) => {
+  const world = await startAuthorisationWorld(t);
+  const { headers } = await everyCaller(world);
+  for (const [path, who] of routes) {
+    const below = (project: string) =>
+      path === '/metrics' ? path : `/v1/monitoring/projects/${project}${path}`;
+    const seen = [];
+    for (const caller of CALLERS) seen.push(await world.get(below('demo'), headers[caller]));
+    t.equal(seen.join(' '), who, path);
+    if (path === '/metrics') continue;
+    for (const caller of ['personal', 'reader', 'writer', 'ci'] as const) {
+      t.equal(
+        await world.get(below('other'), headers[caller]),
+        403,
+        `${caller}: ${path} elsewhere`,
+      );
     }
-  },
-);
+  }
+});
 
-t.test('API-09: an undeclared access admits no caller', (t) => {
+test('API-09: an undeclared access admits no caller', async (t) => {
   const declared = { $typeName: 'svc.options.v1.Policy', access: 0, role: 0, mutation: false };
   const credential = { kind: 'sk', capabilities: ['monitoring.read'], withdrawn: [] };
   for (const caller of [credential, { kind: 'human' }]) {
@@ -402,5 +392,4 @@ t.test('API-09: an undeclared access admits no caller', (t) => {
     );
     t.equal(reason, 'MISSING_CAPABILITY');
   }
-  t.end();
 });

@@ -1,6 +1,6 @@
 /** Keys that are bound to networks: by each address form, each way in, and behind a proxy. */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import { checkedNetworks, NETWORKS_MAX } from '../../actors/identity/checks.ts';
 import type { NewCredential } from '../../actors/identity/credentials.ts';
 import { createOutsideUses } from '../../actors/identity/outside-uses.ts';
@@ -28,7 +28,7 @@ const collector: NewCredential = {
   networks: NETWORKS,
 };
 
-t.test('KEY-08: a bound key works from its networks only, in any form of an address', async (t) => {
+test('KEY-08: a bound key works from its networks only, in any form of an address', async (t) => {
   const world = await startWorld(t);
   const outside: [string, string][] = [];
   const authenticator = createAuthenticator({
@@ -76,7 +76,7 @@ function reasonOfRefusal(error: unknown): string {
   return error instanceof Refusal ? error.reason : String(error);
 }
 
-t.test('KEY-08: only addresses and ranges can be named, and at most 32', (t) => {
+test('KEY-08: only addresses and ranges can be named, and at most 32', async (t) => {
   t.equal(checkedNetworks([]), null);
   t.same(checkedNetworks([' 10.0.0.0/8', '10.0.0.0/8', 'FD00::/8']), ['10.0.0.0/8', 'fd00::/8']);
   const invalid = [
@@ -106,10 +106,9 @@ t.test('KEY-08: only addresses and ranges can be named, and at most 32', (t) => 
   }
   const many = Array.from({ length: NETWORKS_MAX + 1 }, (_, i) => `10.0.0.${i}`);
   t.throws(() => checkedNetworks(many), { message: /at most 32/ });
-  t.end();
 });
 
-t.test('KEY-08: a key is created with networks, and its successor keeps them', async (t) => {
+test('KEY-08: a key is created with networks, and its successor keeps them', async (t) => {
   const { call, account, key, reads } = await startKeysWorld(t);
   const parent = await account();
   const near = await key(parent, { networks: ['127.0.0.0/8', '::1'] });
@@ -130,7 +129,7 @@ t.test('KEY-08: a key is created with networks, and its successor keeps them', a
   t.equal((await key(parent)).body.key.networks?.length ?? 0, 0);
 });
 
-t.test('KEY-08: a use from elsewhere is a notice, at most one an hour and key', async (t) => {
+test('KEY-08: a use from elsewhere is a notice, at most one an hour and key', async (t) => {
   const world = await startWorld(t);
   const faults: unknown[] = [];
   const record = createOutsideUses({ ...world, onFault: (_what, error) => faults.push(error) });
@@ -160,7 +159,7 @@ t.test('KEY-08: a use from elsewhere is a notice, at most one an hour and key', 
   t.same(faults, []);
 });
 
-t.test('KEY-08: behind the trusted proxy the forwarded address counts', async (t) => {
+test('KEY-08: behind the trusted proxy the forwarded address counts', async (t) => {
   const folder = dataFolder(t);
   const service = await startService(t, folder, { SVC_TRUSTED_PROXY: '127.0.0.1' });
   const create = ['admin', 'collector-key', 'create', '--datacenter', 'DC-1', '--project', 'demo'];

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
-import t from 'tap';
+import { test } from 'tap';
 import {
   type RpcWorld,
   START_SECONDS,
@@ -35,7 +35,7 @@ async function post(world: RpcWorld, headers: object = {}): Promise<ClientReques
   });
 }
 
-t.test('A client that disconnects ends its read', async (t) => {
+test('A client that disconnects ends its read', async (t) => {
   const begun = Promise.withResolvers<AbortSignal>();
   const world = await startRpcWorld(t, (deps) =>
     withThreads(deps, (signal) => {
@@ -56,7 +56,7 @@ t.test('A client that disconnects ends its read', async (t) => {
   t.same(world.lines, [], 'and is not logged as a fault');
 });
 
-t.test('API-26: an endless body is answered and cut off at 1 MiB', async (t) => {
+test('API-26: an endless body is answered and cut off at 1 MiB', async (t) => {
   const world = await startRpcWorld(t);
   const asking = await post(world);
   const answered = once(asking, 'response');
@@ -72,7 +72,7 @@ t.test('API-26: an endless body is answered and cut off at 1 MiB', async (t) => 
   t.pass('nothing of it is held open');
 });
 
-t.test('A body declared larger than 1 MiB is answered before it is sent', async (t) => {
+test('A body declared larger than 1 MiB is answered before it is sent', async (t) => {
   const world = await startRpcWorld(t);
   const asking = await post(world, { 'content-length': 2 ** 21, connection: 'close' });
   const answered = once(asking, 'response');

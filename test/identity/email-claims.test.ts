@@ -4,7 +4,7 @@
  * test accepts invitations and proves addresses in any order.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { completeClaimIndex } from '../../actors/identity/email-index.ts';
 import { claimantsOf, claimOf, emailKey } from '../../actors/identity/people-index.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -43,7 +43,7 @@ async function startClaims(world: PeopleWorld) {
 
 const marked = (email: string) => `${email.split('@')[0]} (invited as ${email}, not proven)`;
 
-t.test('everyone who accepted an invitation to one address is marked as unproven', async (t) => {
+test('everyone who accepted an invitation to one address is marked as unproven', async (t) => {
   const world = await startPeopleWorld(t);
   const { takeLink, displayedNames } = await startClaims(world);
   const first = await takeLink('p-0', BOBS);
@@ -75,7 +75,7 @@ async function forgetLater({ host }: PeopleWorld, later: string, member: string)
   });
 }
 
-t.test('a start marks once the claimants that an older version did not mark', async (t) => {
+test('a start marks once the claimants that an older version did not mark', async (t) => {
   const world = await startPeopleWorld(t);
   const { host } = world;
   const { takeLink, displayedNames } = await startClaims(world);
@@ -102,7 +102,7 @@ const actions = fc.array(
   { maxLength: 8 },
 );
 
-t.test('in any order, a person without a proven address is displayed with the mark', async (t) => {
+test('in any order, a person without a proven address is displayed with the mark', async (t) => {
   await fc.assert(
     fc.asyncProperty(actions, async (steps) => {
       const world = await startPeopleWorld(t);

@@ -4,7 +4,7 @@
  * other spellings.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { setRecipients } from '../../actors/delivery/recipients.ts';
 import { emailKey } from '../../actors/identity/people-index.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -41,7 +41,7 @@ async function startProjects(world: PeopleWorld): Promise<string> {
   return ann;
 }
 
-t.test('an invited address is found by each spelling that a provider sends', async (t) => {
+test('an invited address is found by each spelling that a provider sends', async (t) => {
   for (const spellings of SPELLINGS) {
     const world = await startPeopleWorld(t);
     const { invite } = await shop(world);
@@ -57,7 +57,7 @@ t.test('an invited address is found by each spelling that a provider sends', asy
   }
 });
 
-t.test('an address that an invitation accepts is found by a sign-in', async (t) => {
+test('an address that an invitation accepts is found by a sign-in', async (t) => {
   const world = await startPeopleWorld(t);
   await startProjects(world);
   const letter = fc.constantFrom(...'abZ0.-_+üËß\u0308例ｅ@ "<\u200d');
@@ -118,7 +118,7 @@ async function withOlderRows(world: PeopleWorld, email: string) {
   return { ann, submit, addPerson, addClaim };
 }
 
-t.test('addresses that an older version stored keep working', async (t) => {
+test('addresses that an older version stored keep working', async (t) => {
   const old = 'user@bücher.example';
   const now = 'user@xn--bcher-kva.example';
   await t.test('an open invitation is accepted, and replaced by a new one', async (t) => {

@@ -2,7 +2,7 @@
  * Invariants of every path of an identity's machine, under any order of events: secrets are used
  * once, ended access stays ended, and an approval covers exactly the reviewed claims.
  */
-import t from 'tap';
+import { test } from 'tap';
 import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
 import {
   CI_VERIFICATION_MS,
@@ -50,7 +50,7 @@ function changing(name: string, fields: readonly string[]): Edge[] {
   );
 }
 
-t.test('credential: its owner, secret, permissions and end never change', async (t) => {
+test('credential: its owner, secret, permissions and end never change', async (t) => {
   const fixed = ['hash', 'lastFour', 'capabilities', 'owner', 'kind', 'expiresMs', 'createdBy'];
   t.same(brief(changing('credential', [...fixed, 'project', 'datacenter', 'vm'])), []);
   for (const { to, event } of taken(edgesOf('credential', 'rotated'))) {
@@ -58,7 +58,7 @@ t.test('credential: its owner, secret, permissions and end never change', async 
   }
 });
 
-t.test('credential: it ends only by revocation, replacement or expiry', async (t) => {
+test('credential: it ends only by revocation, replacement or expiry', async (t) => {
   t.same(entries('credential'), [
     'active lifetimeEnd expired',
     'active revoked revoked',
@@ -71,7 +71,7 @@ t.test('credential: it ends only by revocation, replacement or expiry', async (t
   ]);
 });
 
-t.test('serviceAccount: a deleted account has no permissions and never returns', async (t) => {
+test('serviceAccount: a deleted account has no permissions and never returns', async (t) => {
   t.same(entries('serviceAccount'), [
     'active deleted deleted',
     'active disabled disabled',
@@ -83,7 +83,7 @@ t.test('serviceAccount: a deleted account has no permissions and never returns',
   t.ok(gone.every((row) => contextOf<ServiceAccountContext>(row).capabilities.length === 0));
 });
 
-t.test('serviceAccount: disabling, enabling and time grant no permission', async (t) => {
+test('serviceAccount: disabling, enabling and time grant no permission', async (t) => {
   const { edges } = walked('serviceAccount');
   const others = edges.filter(({ event }) => event.type !== 'edited');
   const grown = others.filter(({ from, to }) => {
@@ -97,7 +97,7 @@ t.test('serviceAccount: disabling, enabling and time grant no permission', async
   }
 });
 
-t.test('ciVerification: only an approval of the reviewed digest approves it', async (t) => {
+test('ciVerification: only an approval of the reviewed digest approves it', async (t) => {
   const into = walked('ciVerification').edges.filter(({ from, to }) => {
     return to.value === 'approved' && from.value !== 'approved';
   });
@@ -115,32 +115,29 @@ t.test('ciVerification: only an approval of the reviewed digest approves it', as
   t.same(brief(taken(other)), [], 'an approval of anything else changes nothing');
 });
 
-t.test(
-  'ciVerification: the first observation is the only one until a person decides',
-  async (t) => {
-    const displayed = edgesOf('ciVerification', 'proofSubmitted');
-    t.ok(displayed.some(({ from }) => from.value === 'observed'));
-    t.ok(taken(displayed).length > 0);
-    for (const { from, to, event } of taken(displayed)) {
-      const { bound, recorded, digest, warnings } = event;
-      const { observation } = contextOf<CiVerificationContext>(to);
-      t.same(observation, { bound, recorded, digest, warnings });
-      t.equal(from.value, 'awaitingProof');
-      t.equal(to.value, 'observed');
-    }
-    const without = changing('ciVerification', ['observation']);
-    t.ok(without.every(({ event }) => event.type === 'proofSubmitted'));
-  },
-);
+test('ciVerification: the first observation is the only one until a person decides', async (t) => {
+  const displayed = edgesOf('ciVerification', 'proofSubmitted');
+  t.ok(displayed.some(({ from }) => from.value === 'observed'));
+  t.ok(taken(displayed).length > 0);
+  for (const { from, to, event } of taken(displayed)) {
+    const { bound, recorded, digest, warnings } = event;
+    const { observation } = contextOf<CiVerificationContext>(to);
+    t.same(observation, { bound, recorded, digest, warnings });
+    t.equal(from.value, 'awaitingProof');
+    t.equal(to.value, 'observed');
+  }
+  const without = changing('ciVerification', ['observation']);
+  t.ok(without.every(({ event }) => event.type === 'proofSubmitted'));
+});
 
-t.test('LIMIT-10: a workflow verification is valid for 30 minutes from its start', async (t) => {
+test('LIMIT-10: a workflow verification is valid for 30 minutes from its start', async (t) => {
   const open = walked('ciVerification').rows.filter(({ final }) => !final);
   t.ok(open.some(({ value }) => value === 'observed'));
   for (const { timers } of open) t.same([...timers.values()], [START + CI_VERIFICATION_MS]);
   t.same(brief(changing('ciVerification', ['expiresMs', 'codeHash', 'audience'])), []);
 });
 
-t.test('ciVerification: wrong codes never change its state', async (t) => {
+test('ciVerification: wrong codes never change its state', async (t) => {
   const guesses = edgesOf('ciVerification', 'wrongCodesSent').filter(({ from }) => !from.final);
   t.ok(taken(guesses).length > 0);
   for (const { from, to } of guesses) t.equal(to.value, from.value);
@@ -150,40 +147,35 @@ t.test('ciVerification: wrong codes never change its state', async (t) => {
   }
 });
 
-t.test(
-  'ciConnection: the token epoch never falls, and rises with each narrowing event',
-  async (t) => {
-    const narrowing = new Set(['disabled', 'accountDisabled', 'deleted']);
-    const rises = { always: 0, never: 0 };
-    for (const { from, to, event, taken } of walked('ciConnection').edges) {
-      const before = contextOf<CiConnectionContext>(from).tokenEpoch;
-      const after = contextOf<CiConnectionContext>(to).tokenEpoch;
-      const isNarrowing =
-        taken.length > 0 && (narrowing.has(event.type) || event.permissionsChanged === true);
-      const isRestored = event.type === 'tokensEnded' && taken.length > 0;
-      rises[isNarrowing || isRestored ? 'always' : 'never']++;
-      // After a restoration it exceeds any count since the backup.
-      const due = isRestored ? Math.max(before + 1, event.at) : before + (isNarrowing ? 1 : 0);
-      if (after !== due) {
-        t.fail(`${from.value} -- ${event.type} --> epoch ${before} to ${after}`);
-      }
+test('ciConnection: the token epoch never falls, and rises with each narrowing event', async (t) => {
+  const narrowing = new Set(['disabled', 'accountDisabled', 'deleted']);
+  const rises = { always: 0, never: 0 };
+  for (const { from, to, event, taken } of walked('ciConnection').edges) {
+    const before = contextOf<CiConnectionContext>(from).tokenEpoch;
+    const after = contextOf<CiConnectionContext>(to).tokenEpoch;
+    const isNarrowing =
+      taken.length > 0 && (narrowing.has(event.type) || event.permissionsChanged === true);
+    const isRestored = event.type === 'tokensEnded' && taken.length > 0;
+    rises[isNarrowing || isRestored ? 'always' : 'never']++;
+    // After a restoration it exceeds any count since the backup.
+    const due = isRestored ? Math.max(before + 1, event.at) : before + (isNarrowing ? 1 : 0);
+    if (after !== due) {
+      t.fail(`${from.value} -- ${event.type} --> epoch ${before} to ${after}`);
     }
-    t.ok(rises.always > 0 && rises.never > 0);
-    t.ok(
-      taken(edgesOf('ciConnection', 'accountDisabled')).some(
-        ({ from }) => from.value === 'disabled',
-      ),
-      'a disabled connection receives its account’s events, too',
-    );
-  },
-);
+  }
+  t.ok(rises.always > 0 && rises.never > 0);
+  t.ok(
+    taken(edgesOf('ciConnection', 'accountDisabled')).some(({ from }) => from.value === 'disabled'),
+    'a disabled connection receives its account’s events, too',
+  );
+});
 
-t.test('ciConnection: the approved identity never changes', async (t) => {
+test('ciConnection: the approved identity never changes', async (t) => {
   const fixed = ['bound', 'issuer', 'audience', 'serviceAccount', 'verification', 'digest'];
   t.same(brief(changing('ciConnection', [...fixed, 'project', 'createdBy'])), []);
 });
 
-t.test('ciConnection: tokens are issued only while it is enabled', async (t) => {
+test('ciConnection: tokens are issued only while it is enabled', async (t) => {
   const exchanges = edgesOf('ciConnection', 'exchanged');
   t.ok(taken(exchanges).length > 0);
   t.ok(
@@ -196,7 +188,7 @@ t.test('ciConnection: tokens are issued only while it is enabled', async (t) => 
   t.ok(enabling.every(({ from, event }) => from.value === 'disabled' && event.type === 'enabled'));
 });
 
-t.test('membership: a removed member returns by an invitation only', async (t) => {
+test('membership: a removed member returns by an invitation only', async (t) => {
   t.same(entries('membership'), ['active removed removed', 'removed rejoined active']);
   const stray = edgesOf('membership', 'roleChanged').filter(({ from }) => from.value === 'removed');
   t.ok(stray.length > 0);
@@ -207,7 +199,7 @@ t.test('membership: a removed member returns by an invitation only', async (t) =
   t.same(brief(changing('membership', ['person', 'project'])), []);
 });
 
-t.test('invitation: it is accepted once, by one person, within its time', async (t) => {
+test('invitation: it is accepted once, by one person, within its time', async (t) => {
   t.same(entries('invitation'), [
     'pending accepted accepted',
     'pending lifetimeEnd expired',
@@ -222,7 +214,7 @@ t.test('invitation: it is accepted once, by one person, within its time', async 
   }
 });
 
-t.test('person: a locked-out person changes only by being readmitted', async (t) => {
+test('person: a locked-out person changes only by being readmitted', async (t) => {
   const moved = taken(walked('person').edges.filter(({ from }) => from.value === 'disabled'));
   t.same(new Set(moved.map(({ event }) => event.type)), new Set(['enabled']));
   const lost = walked('person').edges.filter(({ from, to }) => {
@@ -238,7 +230,7 @@ t.test('person: a locked-out person changes only by being readmitted', async (t)
   }
 });
 
-t.test('signInLink: a used link stays used, by the session that it began', async (t) => {
+test('signInLink: a used link stays used, by the session that it began', async (t) => {
   t.same(entries('signInLink'), [
     'issued lifetimeEnd expired',
     'issued revoked revoked',
@@ -255,7 +247,7 @@ t.test('signInLink: a used link stays used, by the session that it began', async
   t.same(brief(changing('signInLink', fixed)), []);
 });
 
-t.test('session: no secret outlives its absolute end, which never moves', async (t) => {
+test('session: no secret outlives its absolute end, which never moves', async (t) => {
   t.same(brief(changing('session', ['expiresMs', 'person', 'method'])), []);
   const rotations = taken(edgesOf('session', 'rotated'));
   t.ok(
@@ -295,7 +287,7 @@ t.test('session: no secret outlives its absolute end, which never moves', async 
   }
 });
 
-t.test('session: it abandons at most 16 new secrets, and remembers all of them', async (t) => {
+test('session: it abandons at most 16 new secrets, and remembers all of them', async (t) => {
   const counts = walked('session').rows.map((row) => contextOf<SessionContext>(row).givenUp.length);
   t.equal(Math.max(...counts), GIVEN_UP_MAX);
   const rotations = edgesOf('session', 'rotated').filter(({ from }) => from.value === 'active');
@@ -306,11 +298,11 @@ t.test('session: it abandons at most 16 new secrets, and remembers all of them',
   }
 });
 
-t.test('session: a sign-out is final', async (t) => {
+test('session: a sign-out is final', async (t) => {
   t.same(entries('session'), ['active ended ended', 'active lifetimeEnd expired']);
 });
 
-t.test('enrolment: a token is valid for one agent and one day', async (t) => {
+test('enrolment: a token is valid for one agent and one day', async (t) => {
   for (const row of walked('enrolment').rows) {
     const { tokenHash, expiresMs } = contextOf<EnrolmentContext>(row);
     t.equal(tokenHash !== '', row.value === 'offered', 'only an offer has a token');
@@ -326,7 +318,7 @@ t.test('enrolment: a token is valid for one agent and one day', async (t) => {
   t.ok(enrolled.every(({ from, to }) => from.value === 'offered' && to.value === 'enrolled'));
 });
 
-t.test('enrolment: opting out leaves no agent key', async (t) => {
+test('enrolment: opting out leaves no agent key', async (t) => {
   for (const row of walked('enrolment').rows) {
     const { credential } = contextOf<EnrolmentContext>(row);
     if (row.value === 'off') t.equal(credential, null);

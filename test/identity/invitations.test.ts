@@ -2,7 +2,7 @@
  * Invitations: who can join by which means, how many times and until when. An invitation link,
  * which the inviter knows too, never signs in as another person.
  */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { memberIdOf } from '../../actors/identity/grants.ts';
 import { INVITATIONS_MAX } from '../../actors/identity/open-invitations.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
@@ -23,7 +23,7 @@ import {
 
 const BOBS = 'bob@example.org';
 
-t.test('an invitation link creates a person and a member, once', async (t) => {
+test('an invitation link creates a person and a member, once', async (t) => {
   const world = await startPeopleWorld(t);
   const { tokenTo, member } = await shop(world);
   const link = await tokenTo('bob@example.org');
@@ -67,14 +67,14 @@ async function startCutOff(t: Test, by?: Actor) {
   return { world, link, member };
 }
 
-t.test('an invitation whose acceptance was interrupted works again', async (t) => {
+test('an invitation whose acceptance was interrupted works again', async (t) => {
   const { world, link, member } = await startCutOff(t);
   const { person } = await world.use(link);
   t.match(member(person), { value: 'active' });
   t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED');
 });
 
-t.test('an interrupted one does not work again once the person has signed in', async (t) => {
+test('an interrupted one does not work again once the person has signed in', async (t) => {
   for (const by of [undefined, operator]) {
     const { world, link } = await startCutOff(t, by);
     await world.people.signInByIdentity(account('b', 'bob@example.org'), 'test');
@@ -111,7 +111,7 @@ async function startRace(t: Test, between: 'person and member' | 'member and ses
   return { world, link, member, outcome, bob };
 }
 
-t.test('a link begins no session as somebody who signed in while it was used', async (t) => {
+test('a link begins no session as somebody who signed in while it was used', async (t) => {
   for (const between of ['person and member', 'member and session'] as const) {
     for (const by of [undefined, operator]) {
       const { world, link, member, outcome, bob } = await startRace(t, between, by);
@@ -125,7 +125,7 @@ t.test('a link begins no session as somebody who signed in while it was used', a
   }
 });
 
-t.test('nor as somebody who signed in while the project accepted no members', async (t) => {
+test('nor as somebody who signed in while the project accepted no members', async (t) => {
   for (const by of [undefined, operator]) {
     let isFull = false;
     const world = await startPeopleWorld(t, (host: Host) => ({
@@ -145,7 +145,7 @@ t.test('nor as somebody who signed in while the project accepted no members', as
   }
 });
 
-t.test('invitations end by time, by withdrawal, by a newer one, or by acceptance', async (t) => {
+test('invitations end by time, by withdrawal, by a newer one, or by acceptance', async (t) => {
   const world = await startPeopleWorld(t);
   const { ann, owner, invite, tokenTo } = await shop(world);
   const { invitations } = world.members;
@@ -173,7 +173,7 @@ t.test('invitations end by time, by withdrawal, by a newer one, or by acceptance
   t.equal(await outcomeOf(() => invite('no address')), 'INVALID_FIELD');
 });
 
-t.test('a project has at most 100 open invitations', async (t) => {
+test('a project has at most 100 open invitations', async (t) => {
   const world = await startPeopleWorld(t);
   const { invite } = await shop(world);
   t.equal(INVITATIONS_MAX, 100);
@@ -186,7 +186,7 @@ t.test('a project has at most 100 open invitations', async (t) => {
   );
 });
 
-t.test('an owner cannot impersonate a person by inviting them', async (t) => {
+test('an owner cannot impersonate a person by inviting them', async (t) => {
   const world = await startPeopleWorld(t);
   const { tokenTo, member } = await shop(world);
   const bob = await world.person('bob@example.org');
@@ -200,7 +200,7 @@ t.test('an owner cannot impersonate a person by inviting them', async (t) => {
   t.equal(world.people.personByEmail('cy@example.org'), cy.person, "the operator's word counts");
 });
 
-t.test('an invitation never signs in a known person, whoever invited', async (t) => {
+test('an invitation never signs in a known person, whoever invited', async (t) => {
   const world = await startPeopleWorld(t);
   const { tokenTo, member } = await shop(world);
   const bob = await world.person('bob@example.org');
@@ -217,7 +217,7 @@ t.test('an invitation never signs in a known person, whoever invited', async (t)
   t.match(member(cy.person), { context: { displayName: 'cy', email: 'cy@example.org' } });
 });
 
-t.test('the link of an invitation accepted by other means signs nobody in', async (t) => {
+test('the link of an invitation accepted by other means signs nobody in', async (t) => {
   const world = await startPeopleWorld(t);
   const { tokenTo, member } = await shop(world);
   const bobs = await tokenTo('bob@example.org');
@@ -233,7 +233,7 @@ t.test('the link of an invitation accepted by other means signs nobody in', asyn
   t.equal(await outcomeOf(() => world.use(cys)), 'CREDENTIAL_REVOKED', 'the operator has it too');
 });
 
-t.test('an address named only by an invitation finally belongs to its real owner', async (t) => {
+test('an address named only by an invitation finally belongs to its real owner', async (t) => {
   const world = await startPeopleWorld(t);
   const { tokenTo, member } = await shop(world);
   const stolen = await world.use(await tokenTo('bob@example.org', 'OWNER'));
@@ -266,7 +266,7 @@ t.test('an address named only by an invitation finally belongs to its real owner
   }
 });
 
-t.test('a sign-in fails while earlier keys cannot be revoked', async (t) => {
+test('a sign-in fails while earlier keys cannot be revoked', async (t) => {
   let keysFail = false;
   const world = await startPeopleWorld(t, (host: Host) => ({
     ...host,
@@ -296,7 +296,7 @@ t.test('a sign-in fails while earlier keys cannot be revoked', async (t) => {
   t.equal(world.host.findInstance('credential', 'k2')?.value, 'active', 'later sign-ins do not');
 });
 
-t.test('an emailed link proves an address as an account does', async (t) => {
+test('an emailed link proves an address as an account does', async (t) => {
   const world = await startPeopleWorld(t);
   const { tokenTo } = await shop(world);
   const stolen = await world.use(await tokenTo('bob@example.org'));
@@ -321,7 +321,7 @@ t.test('an emailed link proves an address as an account does', async (t) => {
   ]);
 });
 
-t.test('an invitation never lowers a role, and one sign-in joins several projects', async (t) => {
+test('an invitation never lowers a role, and one sign-in joins several projects', async (t) => {
   const world = await startPeopleWorld(t);
   const { invite, member } = await shop(world);
   const zoe = await world.person('zoe@example.org');
@@ -341,7 +341,7 @@ t.test('an invitation never lowers a role, and one sign-in joins several project
   t.match(member(person), { context: { role: 'OWNER' } });
 });
 
-t.test('a signed-in person joins by an invitation without a new session', async (t) => {
+test('a signed-in person joins by an invitation without a new session', async (t) => {
   const world = await startPeopleWorld(t);
   const { tokenTo, member } = await shop(world);
   const bob = await world.person('bob@example.org');
@@ -356,7 +356,7 @@ t.test('a signed-in person joins by an invitation without a new session', async 
   t.notOk(await world.people.acceptInvitation({ token, person: bob }), 'no invitation');
 });
 
-t.test('an owner cannot accept an invitation that they made', async (t) => {
+test('an owner cannot accept an invitation that they made', async (t) => {
   const world = await startPeopleWorld(t);
   const { ann, tokenTo, member } = await shop(world);
   const link = await tokenTo('second@example.org', 'VIEWER');
@@ -366,7 +366,7 @@ t.test('an owner cannot accept an invitation that they made', async (t) => {
   t.equal(world.members.invitations.openFor('second@example.org').length, 1, 'it stays open');
 });
 
-t.test('an owner who loses the role loses the open invitations, and no other owner', async (t) => {
+test('an owner who loses the role loses the open invitations, and no other owner', async (t) => {
   for (const end of ['setRole', 'removeMember'] as const) {
     const world = await startPeopleWorld(t);
     const { ann, owner, tokenTo, add, member } = await shop(world);

@@ -2,13 +2,13 @@
  * Keys on a real host under a virtual clock: concurrent requests, the quota, the key that a
  * rotation replaces, and reading very many keys.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { type KeyOwner, ownerName } from '../../actors/identity/grants.ts';
 import { ACCOUNT_KEYS_MAX, KeyQuota, MEMBER_KEYS_MAX } from '../../actors/identity/keys.ts';
 import { change, project, startIdentities } from '../support/accounts-on-host.ts';
 import { DAY_MS } from '../support/host-in-memory.ts';
 
-t.test('a member has at most 100 working keys, and may still replace one', async (t) => {
+test('a member has at most 100 working keys, and may still replace one', async (t) => {
   const { keys, creation, manyKeys, liveKeys, person, member } = await startIdentities(t);
   const owner: KeyOwner = {
     project,
@@ -33,7 +33,7 @@ t.test('a member has at most 100 working keys, and may still replace one', async
   t.match((await keys.create({ ...creation, owner })).secret, /^svc_pk_/);
 });
 
-t.test('an account has at most 200,000 keys; many are not counted every time', (t) => {
+test('an account has at most 200,000 keys; many are not counted every time', async (t) => {
   const owner: KeyOwner = { project, machine: 'serviceAccount', id: 'robot' };
   let [live, counts] = [0, 0];
   const view = {
@@ -58,10 +58,9 @@ t.test('an account has at most 200,000 keys; many are not counted every time', (
   live--;
   make(1);
   t.throws(() => make(1), { name: 'Refusal' }, 'to the last one');
-  t.end();
 });
 
-t.test('KEY-06: a key and its request are one commit without the secret', async (t) => {
+test('KEY-06: a key and its request are one commit without the secret', async (t) => {
   const { host, keys, creation } = await startIdentities(t);
   const commits: string[] = [];
   host.onApplied(({ commit }) => void commits.push(JSON.stringify(commit.decisions)));
@@ -84,7 +83,7 @@ t.test('KEY-06: a key and its request are one commit without the secret', async 
   });
 });
 
-t.test('the decision sees a grant that was removed while a key is being created', async (t) => {
+test('the decision sees a grant that was removed while a key is being created', async (t) => {
   const { accounts, keys, account, creation } = await startIdentities(t);
   const capabilities = ['monitoring.write'];
   const [narrowed, refused] = await Promise.allSettled([
@@ -100,7 +99,7 @@ t.test('the decision sees a grant that was removed while a key is being created'
   t.match(refused, { status: 'rejected', reason: { reason: 'MISSING_CAPABILITY' } });
 });
 
-t.test('an expired key cannot be rotated, even before its timer has fired', async (t) => {
+test('an expired key cannot be rotated, even before its timer has fired', async (t) => {
   const { keys, creation, owner, clock, host } = await startIdentities(t);
   const rotation = { ...change, owner, overlapMs: DAY_MS, lifetimeMs: undefined };
   const short = await keys.create({ ...creation, lifetimeMs: DAY_MS });
@@ -116,7 +115,7 @@ t.test('an expired key cannot be rotated, even before its timer has fired', asyn
   }
 });
 
-t.test('a chain of rotations has one newest key: it never forks while it works', async (t) => {
+test('a chain of rotations has one newest key: it never forks while it works', async (t) => {
   const { keys, creation, owner, liveKeys, clock } = await startIdentities(t);
   const rotation = { ...change, owner, overlapMs: DAY_MS, lifetimeMs: undefined };
   const first = await keys.create(creation);
@@ -143,7 +142,7 @@ t.test('a chain of rotations has one newest key: it never forks while it works',
   });
 });
 
-t.test('one owner’s keys are read without the project’s 20,000 others', async (t) => {
+test('one owner’s keys are read without the project’s 20,000 others', async (t) => {
   const { host, owner, manyKeys, liveKeys } = await startIdentities(t);
   await manyKeys(20_000);
   const view = host.view(project);

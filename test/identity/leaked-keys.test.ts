@@ -4,7 +4,7 @@
  * one answer, whether it is invented, expired or miscopied.
  */
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { memberIdOf } from '../../actors/identity/grants.ts';
 import { addLeakedKeysRoute, createLeakReports } from '../../src/identity/auth/leaked-keys.ts';
 import { mintSecret } from '../../src/platform/keys.ts';
@@ -47,125 +47,117 @@ async function startLeaks(t: Test) {
 const ENDED = { status: 200, body: { results: [{ revoked: true }] } };
 const NOTHING = { status: 200, body: { results: [{ revoked: false }] } };
 
-t.test(
-  'KEY-07: a leaked secret of any kind is revoked by its text and rejected at once',
-  async (t) => {
-    const world = await startLeaks(t);
-    const { parts, report, notices, host, clock } = world;
-    const { random } = parts;
-    const owner = await world.signedInAs('demo', 'OWNER');
-    const viewer = await world.signedInAs('demo', 'VIEWER');
-    const account = await world.account('demo', BOTH);
-    const reads = async (authorization: string | undefined, cookie?: string) => {
-      try {
-        await parts.authenticator.identify({
-          authorization,
-          cookie,
-          origin: 'http://127.0.0.1:8080',
-          address: '127.0.0.1',
-        });
-      } catch (error) {
-        return (error as { reason?: string }).reason;
-      }
-      return 'accepted';
-    };
-    const keys = {
-      personal: (await world.personalKey('demo', viewer.person, ['monitoring.read'])).key,
-      account: (await world.accountKey('demo', BOTH)).key,
-      collector: (await world.collector('demo')).key,
-      everywhere: (await world.collector('_system')).key,
-      agent: (await world.agent('demo', 'vm-1')).key,
-    };
-    const inBatch = (await world.personalKey('demo', viewer.person, ['monitoring.read'])).key;
-    const batch = await report({ keys: [...Array<string>(99).fill('none'), inBatch] });
-    t.equal(batch.body.results.length, 100, 'a scanner’s batch is accepted whole');
-    t.same(batch.body.results.at(-1), { revoked: true });
-    for (const [kind, key] of Object.entries(keys)) {
-      t.equal(await reads(`Bearer ${key}`), 'accepted');
-      t.match(await report({ key }), ENDED, kind);
-      t.equal(await reads(`Bearer ${key}`), 'CREDENTIAL_REVOKED', kind);
-      t.match(await report({ key }), NOTHING, `${kind}: it has ended`);
+test('KEY-07: a leaked secret of any kind is revoked by its text and rejected at once', async (t) => {
+  const world = await startLeaks(t);
+  const { parts, report, notices, host, clock } = world;
+  const { random } = parts;
+  const owner = await world.signedInAs('demo', 'OWNER');
+  const viewer = await world.signedInAs('demo', 'VIEWER');
+  const account = await world.account('demo', BOTH);
+  const reads = async (authorization: string | undefined, cookie?: string) => {
+    try {
+      await parts.authenticator.identify({
+        authorization,
+        cookie,
+        origin: 'http://127.0.0.1:8080',
+        address: '127.0.0.1',
+      });
+    } catch (error) {
+      return (error as { reason?: string }).reason;
     }
-    const noticeTexts = await notices(owner);
-    t.match(noticeTexts, /The personal key "k" .* leaked and was revoked/);
-    t.match(
-      await notices(viewer),
-      /The personal key "k" .* leaked and was revoked/,
-      'whose it was',
-    );
-    t.notMatch(await notices(viewer), /service-account/);
+    return 'accepted';
+  };
+  const keys = {
+    personal: (await world.personalKey('demo', viewer.person, ['monitoring.read'])).key,
+    account: (await world.accountKey('demo', BOTH)).key,
+    collector: (await world.collector('demo')).key,
+    everywhere: (await world.collector('_system')).key,
+    agent: (await world.agent('demo', 'vm-1')).key,
+  };
+  const inBatch = (await world.personalKey('demo', viewer.person, ['monitoring.read'])).key;
+  const batch = await report({ keys: [...Array<string>(99).fill('none'), inBatch] });
+  t.equal(batch.body.results.length, 100, 'a scanner’s batch is accepted whole');
+  t.same(batch.body.results.at(-1), { revoked: true });
+  for (const [kind, key] of Object.entries(keys)) {
+    t.equal(await reads(`Bearer ${key}`), 'accepted');
+    t.match(await report({ key }), ENDED, kind);
+    t.equal(await reads(`Bearer ${key}`), 'CREDENTIAL_REVOKED', kind);
+    t.match(await report({ key }), NOTHING, `${kind}: it has ended`);
+  }
+  const noticeTexts = await notices(owner);
+  t.match(noticeTexts, /The personal key "k" .* leaked and was revoked/);
+  t.match(await notices(viewer), /The personal key "k" .* leaked and was revoked/, 'whose it was');
+  t.notMatch(await notices(viewer), /service-account/);
 
-    const connection = await world.connection('demo', account, BOTH);
-    const token = await tokenOf(world, connection);
-    t.equal(await reads(`Bearer ${token}`), 'accepted');
-    t.match(await report([{ token, type: 'svc', url: 'https://git.example/a' }]), ENDED);
-    t.equal(await reads(`Bearer ${token}`), 'TOKEN_EPOCH');
-    t.match(await report({ key: token }), NOTHING);
+  const connection = await world.connection('demo', account, BOTH);
+  const token = await tokenOf(world, connection);
+  t.equal(await reads(`Bearer ${token}`), 'accepted');
+  t.match(await report([{ token, type: 'svc', url: 'https://git.example/a' }]), ENDED);
+  t.equal(await reads(`Bearer ${token}`), 'TOKEN_EPOCH');
+  t.match(await report({ key: token }), NOTHING);
 
-    t.equal(await reads(undefined, `svc_session=${viewer.secret}`), 'accepted');
-    t.match(await report({ key: viewer.secret }), ENDED);
-    t.equal(await reads(undefined, `svc_session=${viewer.secret}`), 'CREDENTIAL_REVOKED');
-    t.match(await notices(owner), /A session of Ada .* leaked and was ended/);
+  t.equal(await reads(undefined, `svc_session=${viewer.secret}`), 'accepted');
+  t.match(await report({ key: viewer.secret }), ENDED);
+  t.equal(await reads(undefined, `svc_session=${viewer.secret}`), 'CREDENTIAL_REVOKED');
+  t.match(await notices(owner), /A session of Ada .* leaked and was ended/);
 
-    const link = await parts.people.linkFor(tester, viewer.person, 'operator');
-    t.match(await report({ key: link.token }), ENDED);
-    t.equal(
-      await reasonOf(() => parts.people.signInByLink({ token: link.token, agent: '' })),
-      'CREDENTIAL_REVOKED',
-    );
+  const link = await parts.people.linkFor(tester, viewer.person, 'operator');
+  t.match(await report({ key: link.token }), ENDED);
+  t.equal(
+    await reasonOf(() => parts.people.signInByLink({ token: link.token, agent: '' })),
+    'CREDENTIAL_REVOKED',
+  );
 
-    const offered = await parts.enrolments.offer({
-      project: 'demo',
-      by: tester,
-      vm: 'vm-2',
-      datacenter: 'DC-1',
-      request: { scope: 'test', id: 'offer', fingerprint: '' },
-    });
-    t.match(await report({ key: offered.token }), ENDED);
-    t.equal(
-      await reasonOf(() => parts.enrolments.enrol(offered.token ?? '', '')),
-      'MALFORMED_CREDENTIAL',
-    );
+  const offered = await parts.enrolments.offer({
+    project: 'demo',
+    by: tester,
+    vm: 'vm-2',
+    datacenter: 'DC-1',
+    request: { scope: 'test', id: 'offer', fingerprint: '' },
+  });
+  t.match(await report({ key: offered.token }), ENDED);
+  t.equal(
+    await reasonOf(() => parts.enrolments.enrol(offered.token ?? '', '')),
+    'MALFORMED_CREDENTIAL',
+  );
 
-    await host.submit({
-      project: 'demo',
-      by: tester,
-      decide: (draft) =>
-        draft.putRecord({ kind: 'project', id: 'demo', body: { displayName: 'd' } }),
-    });
-    const invite = { project: 'demo', by: tester, email: 'bob@x.org', role: 'OWNER' } as const;
-    const invited = await parts.members.invitations.invite(invite);
-    t.match(await report({ key: invited.token }), ENDED);
-    t.equal(
-      await reasonOf(() => parts.people.signInByLink({ token: invited.token ?? '', agent: '' })),
-      'CREDENTIAL_REVOKED',
-    );
+  await host.submit({
+    project: 'demo',
+    by: tester,
+    decide: (draft) => draft.putRecord({ kind: 'project', id: 'demo', body: { displayName: 'd' } }),
+  });
+  const invite = { project: 'demo', by: tester, email: 'bob@x.org', role: 'OWNER' } as const;
+  const invited = await parts.members.invitations.invite(invite);
+  t.match(await report({ key: invited.token }), ENDED);
+  t.equal(
+    await reasonOf(() => parts.people.signInByLink({ token: invited.token ?? '', agent: '' })),
+    'CREDENTIAL_REVOKED',
+  );
 
-    const pair = mintSecret('pair', { nowMs: clock.now(), random });
-    await world.start('demo', 'ciVerification', pair.id, {
-      project: 'demo',
-      serviceAccount: account,
-      displayName: 'x',
-      capabilities: [...BOTH],
-      issuer: 'github',
-      issuerUrl: 'https://x',
-      audience: 'a',
-      codeHash: pair.hash,
-      createdBy: 'test',
-    });
-    t.match(await report({ key: pair.text }), ENDED);
-    const verification = host.view('demo').instance('ciVerification', pair.id);
-    t.match(verification, { value: 'rejected', context: { reason: 'LEAKED' } });
+  const pair = mintSecret('pair', { nowMs: clock.now(), random });
+  await world.start('demo', 'ciVerification', pair.id, {
+    project: 'demo',
+    serviceAccount: account,
+    displayName: 'x',
+    capabilities: [...BOTH],
+    issuer: 'github',
+    issuerUrl: 'https://x',
+    audience: 'a',
+    codeHash: pair.hash,
+    createdBy: 'test',
+  });
+  t.match(await report({ key: pair.text }), ENDED);
+  const verification = host.view('demo').instance('ciVerification', pair.id);
+  t.match(verification, { value: 'rejected', context: { reason: 'LEAKED' } });
 
-    const path = host.view('demo').transitions({ limit: 500 }).items;
-    const ends = path.filter(({ event }) => event.reason === 'LEAKED');
-    t.same(new Set(ends.map(({ by }) => by.name)), new Set(['service/leak-report']));
-    t.ok(ends.length >= 7, 'each is in the audit, with the reason');
-    t.notMatch(JSON.stringify(path), /svc_(pk|sk|col|vm|enrol|inv|pair)_/);
-  },
-);
+  const path = host.view('demo').transitions({ limit: 500 }).items;
+  const ends = path.filter(({ event }) => event.reason === 'LEAKED');
+  t.same(new Set(ends.map(({ by }) => by.name)), new Set(['service/leak-report']));
+  t.ok(ends.length >= 7, 'each is in the audit, with the reason');
+  t.notMatch(JSON.stringify(path), /svc_(pk|sk|col|vm|enrol|inv|pair)_/);
+});
 
-t.test('KEY-07: a report of an invalid secret is always answered alike', async (t) => {
+test('KEY-07: a report of an invalid secret is always answered alike', async (t) => {
   const { report, clock, parts, personalKey, signedInAs, host } = await startLeaks(t);
   const { random } = parts;
   const owner = await signedInAs('demo', 'OWNER');
@@ -192,7 +184,7 @@ t.test('KEY-07: a report of an invalid secret is always answered alike', async (
   t.ok(host.view('demo').instance('membership', memberIdOf('demo', owner.person)));
 });
 
-t.test('a changed text ends nothing', async (t) => {
+test('a changed text ends nothing', async (t) => {
   const { report, accountKey, host } = await startLeaks(t);
   const { key } = await accountKey('demo', BOTH);
   const sequence = host.appliedSequence();
@@ -211,7 +203,7 @@ t.test('a changed text ends nothing', async (t) => {
   t.equal(host.appliedSequence(), sequence);
 });
 
-t.test('an invalid report is rejected without its text; too many are limited', async (t) => {
+test('an invalid report is rejected without its text; too many are limited', async (t) => {
   const { report, app } = await startLeaks(t);
   const bodies: readonly unknown[] = [
     {},

@@ -1,11 +1,11 @@
 /** The cookie that carries a sign-in to the provider and back. */
 import { EncryptJWT } from 'jose';
-import t from 'tap';
+import { test } from 'tap';
 import { createLoginStates } from '../../src/identity/sign-in/login-state.ts';
 import { scrubSecrets } from '../../src/platform/log.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 
-t.test('the login state is sealed, and valid for ten minutes', async (t) => {
+test('the login state is sealed, and valid for ten minutes', async (t) => {
   const clock = new VirtualClock(Date.UTC(2026, 0, 1));
   const [key, other] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
   const states = createLoginStates(key, clock);

@@ -3,7 +3,7 @@
  * an owner, the recipient's row for an editor, the list of people for the operator.
  */
 import { randomUUID } from 'node:crypto';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { mailProblemOf } from '../../actors/platform/mail-problems.ts';
 import { invitationMails } from '../../src/identity/invite-mail.ts';
 import { createLog } from '../../src/platform/log.ts';
@@ -46,7 +46,7 @@ async function startInvitations(t: Test) {
   return { world, server, queue, invite, problems };
 }
 
-t.test('an owner sees the words with which the server rejects an invitation', async (t) => {
+test('an owner sees the words with which the server rejects an invitation', async (t) => {
   const { server, queue, invite, problems } = await startInvitations(t);
   server.refusal = { at: 'recipient', status: 550, text: '5.1.1 No such user here' };
   t.equal((await invite('bob@example.org')).body.emailed, true);
@@ -60,7 +60,7 @@ t.test('an owner sees the words with which the server rejects an invitation', as
   t.same(await problems(), ['', ''], 'neither the new invitation nor the replaced one');
 });
 
-t.test('an owner sees that an invitation is deferred, until it is accepted', async (t) => {
+test('an owner sees that an invitation is deferred, until it is accepted', async (t) => {
   const { world, server, queue, invite, problems } = await startInvitations(t);
   server.refusal = { at: 'recipient', status: 450, text: '4.2.0 Greylisted for 300 seconds' };
   await invite('bob@example.org');
@@ -83,7 +83,7 @@ t.test('an owner sees that an invitation is deferred, until it is accepted', asy
   t.equal(server.mails.length, 1);
 });
 
-t.test('an owner sees that the service stopped before a mail was accepted', async (t) => {
+test('an owner sees that the service stopped before a mail was accepted', async (t) => {
   const { server, queue, invite, problems } = await startInvitations(t);
   server.refuseWith = 450;
   await invite('bob@example.org');
@@ -92,7 +92,7 @@ t.test('an owner sees that the service stopped before a mail was accepted', asyn
   t.match(await problems(), [/^The service stopped before/]);
 });
 
-t.test('an editor sees why a verification mail is not accepted', async (t) => {
+test('an editor sees why a verification mail is not accepted', async (t) => {
   const world = await startRecipientsWorld(t);
   await world.member('ada@example.com');
   world.server.refusal = { at: 'content', status: 554, text: '5.7.1 Message looks like spam' };
@@ -104,7 +104,7 @@ t.test('an editor sees why a verification mail is not accepted', async (t) => {
   t.match(problem(), 'It said: 554 5.7.1 Message looks like spam');
 });
 
-t.test('the operator sees why a mail to sign in is not accepted', async (t) => {
+test('the operator sees why a mail to sign in is not accepted', async (t) => {
   const server = await startMailServer(t);
   const world = await startSignInWorld(t, { SVC_SMTP_URL: server.url });
   const ada = await world.person('ada@example.com');

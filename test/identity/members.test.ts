@@ -5,7 +5,7 @@
  */
 
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { memberIdOf } from '../../actors/identity/grants.ts';
 import { PROJECTS_OF_PERSON_MAX } from '../../actors/identity/members.ts';
 import { MEMBERS_MAX } from '../../actors/identity/membership-changes.ts';
@@ -24,7 +24,7 @@ import {
 } from '../support/people-on-host.ts';
 import { tries } from '../support/tries.ts';
 
-t.test('a personal key ends when its owner leaves, and does not return with them', async (t) => {
+test('a personal key ends when its owner leaves, and does not return with them', async (t) => {
   const world = await startPeopleWorld(t);
   const { owner, add, member, tokenTo } = await shop(world);
   const bob = await world.person('bob@example.org');
@@ -55,7 +55,7 @@ t.test('a personal key ends when its owner leaves, and does not return with them
   t.equal(value('new'), 'active', 'a late resend of the removal ends nothing');
 });
 
-t.test('the last owner can neither leave, nor be removed, nor be demoted', async (t) => {
+test('the last owner can neither leave, nor be removed, nor be demoted', async (t) => {
   const world = await startPeopleWorld(t);
   const { ann, owner, add } = await shop(world);
   const [bob, cy] = [await world.person('bob@example.org'), await world.person('cy@example.org')];
@@ -81,7 +81,7 @@ t.test('the last owner can neither leave, nor be removed, nor be demoted', async
   t.equal(await outcomeOf(() => set('nobody', 'OWNER')), 'NOT_FOUND');
 });
 
-t.test('a project is created once, under an id that was never written to', async (t) => {
+test('a project is created once, under an id that was never written to', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const by = humanOf(ann);
@@ -115,7 +115,7 @@ t.test('a project is created once, under an id that was never written to', async
   t.equal(world.host.view('three').record('project', 'three'), undefined);
 });
 
-t.test('members per project, and projects per person, are bounded', async (t) => {
+test('members per project, and projects per person, are bounded', async (t) => {
   const world = await startPeopleWorld(t);
   const { owner, ann } = await shop(world);
   t.same([MEMBERS_MAX, PROJECTS_OF_PERSON_MAX], [1_000, 100]);
@@ -165,7 +165,7 @@ t.test('members per project, and projects per person, are bounded', async (t) =>
   t.equal(await outcomeOf(() => make(101, operator)), 'accepted', 'the operator may');
 });
 
-t.test('projects created concurrently are counted like those created one by one', async (t) => {
+test('projects created concurrently are counted like those created one by one', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const make = (n: number) =>
@@ -184,7 +184,7 @@ t.test('projects created concurrently are counted like those created one by one'
   t.equal(await outcomeOf(() => make(0)), 'accepted', 'a resend does not count again');
 });
 
-t.test('an interrupted attempt counts for ten minutes, and may be resent', async (t) => {
+test('an interrupted attempt counts for ten minutes, and may be resent', async (t) => {
   let isCut = true;
   const world = await startPeopleWorld(t, (host) => ({
     ...host,
@@ -218,7 +218,7 @@ const act = fc.record({
   b: fc.nat(3),
 });
 
-t.test('the invariants hold after any concurrent actions of several people', async (t) => {
+test('the invariants hold after any concurrent actions of several people', async (t) => {
   const emails = ['a@x.org', 'b@x.org', 'c@x.org', 'd@x.org'];
   await fc.assert(
     fc.asyncProperty(

@@ -4,7 +4,7 @@
  * document of its model.
  */
 import type { Configuration } from 'oidc-provider';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { tester } from '../support/host-in-memory.ts';
 import {
   type Account,
@@ -129,7 +129,7 @@ function personIn(world: OidcWorld, browser: Browser): string {
 for (const model of models) {
   const { unverified, verified, hasEndSession } = model;
 
-  t.test(`${model.name}: an address that is not verified is refused by name`, async (t) => {
+  test(`${model.name}: an address that is not verified is refused by name`, async (t) => {
     const world = await startModel(t, model);
     await invite(world);
     const refused = await enter(world, { id: 'sub-1', claims: unverified }, new Browser(world));
@@ -143,27 +143,24 @@ for (const model of models) {
     t.match(world.logged.join('\n'), new RegExp(`"cause":"${cause}".*fits no person`));
   });
 
-  t.test(
-    `${model.name}: an invited person links the account, and signs in elsewhere`,
-    async (t) => {
-      const world = await startModel(t, model);
-      const browser = new Browser(world);
-      await browser.post('/auth/link', { token: await invite(world) });
-      const person = personIn(world, browser);
-      const account = { id: 'sub-1', claims: unverified };
-      const asked = await enter(world, account, browser);
-      t.match(asked.text, /You are signed in here as <strong>ada \(invited as ada@example\.com/);
-      const sealed = /name="account" value="([^"]+)"/.exec(asked.text)?.[1] ?? '';
-      const linked = await browser.post('/auth/account', { account: sealed, return: '/dash' });
-      t.equal(linked.status, 303);
-      const elsewhere = new Browser(world);
-      t.equal((await enter(world, account, elsewhere)).location, `${world.origin}/dash`);
-      t.equal(personIn(world, elsewhere), person);
-    },
-  );
+  test(`${model.name}: an invited person links the account, and signs in elsewhere`, async (t) => {
+    const world = await startModel(t, model);
+    const browser = new Browser(world);
+    await browser.post('/auth/link', { token: await invite(world) });
+    const person = personIn(world, browser);
+    const account = { id: 'sub-1', claims: unverified };
+    const asked = await enter(world, account, browser);
+    t.match(asked.text, /You are signed in here as <strong>ada \(invited as ada@example\.com/);
+    const sealed = /name="account" value="([^"]+)"/.exec(asked.text)?.[1] ?? '';
+    const linked = await browser.post('/auth/account', { account: sealed, return: '/dash' });
+    t.equal(linked.status, 303);
+    const elsewhere = new Browser(world);
+    t.equal((await enter(world, account, elsewhere)).location, `${world.origin}/dash`);
+    t.equal(personIn(world, elsewhere), person);
+  });
 
   if (verified) {
-    t.test(`${model.name}: an invited person signs in with a verified address`, async (t) => {
+    test(`${model.name}: an invited person signs in with a verified address`, async (t) => {
       const world = await startModel(t, model);
       await invite(world);
       const account = { id: 'sub-1', claims: verified };
@@ -176,7 +173,7 @@ for (const model of models) {
     });
   }
 
-  t.test(`${model.name}: a sign-out ends the session here, and there if it can`, async (t) => {
+  test(`${model.name}: a sign-out ends the session here, and there if it can`, async (t) => {
     const world = await startModel(t, model);
     const [browser, there] = [new Browser(world), atProvider(world)];
     await browser.post('/auth/link', { token: await invite(world) });
@@ -209,7 +206,7 @@ for (const model of models) {
   });
 }
 
-t.test('a sign-out works while the provider is away, and for a session of a link', async (t) => {
+test('a sign-out works while the provider is away, and for a session of a link', async (t) => {
   const world = await startOidcWorld(t, { isPublicClient: true });
   const person = await world.person(EMAIL);
   const browser = new Browser(world);
@@ -229,7 +226,7 @@ t.test('a sign-out works while the provider is away, and for a session of a link
   t.notMatch(out.text, /Sign out at/, 'no session at the provider began it');
 });
 
-t.test('a forged state after a sign-out reports nothing', async (t) => {
+test('a forged state after a sign-out reports nothing', async (t) => {
   const world = await startOidcWorld(t, { isPublicClient: true });
   await world.person(EMAIL);
   const browser = new Browser(world);

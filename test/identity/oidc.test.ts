@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { type JWTPayload, UnsecuredJWT } from 'jose';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import {
   createIdentityProvider,
   SignInFailed,
@@ -50,7 +50,7 @@ async function faultOf(attempt: Promise<unknown>): Promise<SignInFailed> {
   throw new Error(`Expected a failed sign-in: ${String(error)}`);
 }
 
-t.test('login, provider, callback, session, sign-out: the complete flow', async (t) => {
+test('login, provider, callback, session, sign-out: the complete flow', async (t) => {
   const world = await start(t);
   const browser = new Browser(world);
   t.match((await browser.get('/auth/sign-in')).text, /Sign in with 127\.0\.0\.1:\d+/);
@@ -84,7 +84,7 @@ t.test('login, provider, callback, session, sign-out: the complete flow', async 
   }
 });
 
-t.test('a person is recognised by a verified address, later by the account alone', async (t) => {
+test('a person is recognised by a verified address, later by the account alone', async (t) => {
   const world = await start(t);
   const enter = async (account: OidcWorld['provider']['account']) => {
     world.provider.account = account;
@@ -119,7 +119,7 @@ t.test('a person is recognised by a verified address, later by the account alone
   t.match(other.text, /signs in with another account.*svc admin people unlink/);
 });
 
-t.test('a public client signs in with PKCE alone', async (t) => {
+test('a public client signs in with PKCE alone', async (t) => {
   const world = await startOidcWorld(t, { isPublicClient: true });
   await world.person('ada@example.com');
   const browser = new Browser(world);
@@ -127,32 +127,29 @@ t.test('a public client signs in with PKCE alone', async (t) => {
   t.equal((await browser.get(pathOf(callback))).status, 303);
 });
 
-t.test(
-  'a provider that accepts secrets only in the body, and puts claims into the token',
-  async (t) => {
-    const file = join(dataFolder(t), 'secret');
-    writeFileSync(file, CLIENT_SECRET);
-    const world = await startOidcWorld(t, {
-      environment: { SVC_OIDC_CLIENT_SECRET_FILE: file },
-      configuration: {
-        clientAuthMethods: ['client_secret_post'],
-        clientDefaults: { token_endpoint_auth_method: 'client_secret_post' },
-        conformIdTokenClaims: false,
-      },
-    });
-    await world.person('ada@example.com');
-    const browser = new Browser(world);
-    const { callback } = await goToProvider(world, browser);
-    t.equal((await browser.get(pathOf(callback))).status, 303);
-    t.notOk(
-      world.provider.requested.some((requested) => requested.includes('/me')),
-      'no claim was missing',
-    );
-    t.ok(world.provider.requested.includes('POST /token'), 'without an Authorization header');
-  },
-);
+test('a provider that accepts secrets only in the body, and puts claims into the token', async (t) => {
+  const file = join(dataFolder(t), 'secret');
+  writeFileSync(file, CLIENT_SECRET);
+  const world = await startOidcWorld(t, {
+    environment: { SVC_OIDC_CLIENT_SECRET_FILE: file },
+    configuration: {
+      clientAuthMethods: ['client_secret_post'],
+      clientDefaults: { token_endpoint_auth_method: 'client_secret_post' },
+      conformIdTokenClaims: false,
+    },
+  });
+  await world.person('ada@example.com');
+  const browser = new Browser(world);
+  const { callback } = await goToProvider(world, browser);
+  t.equal((await browser.get(pathOf(callback))).status, 303);
+  t.notOk(
+    world.provider.requested.some((requested) => requested.includes('/me')),
+    'no claim was missing',
+  );
+  t.ok(world.provider.requested.includes('POST /token'), 'without an Authorization header');
+});
 
-t.test('a callback in a browser that began no sign-in is rejected (login CSRF)', async (t) => {
+test('a callback in a browser that began no sign-in is rejected (login CSRF)', async (t) => {
   const world = await start(t);
   const attacker = new Browser(world);
   const { callback } = await goToProvider(world, attacker);
@@ -170,7 +167,7 @@ t.test('a callback in a browser that began no sign-in is rejected (login CSRF)',
   t.match(await world.metrics(), /svc_sign_in_refusals_total\{cause="provider_invalid"\} 2/);
 });
 
-t.test('another state, issuer or code is rejected, and so is a replay', async (t) => {
+test('another state, issuer or code is rejected, and so is a replay', async (t) => {
   const world = await start(t);
   for (const change of [
     (url: URL) => url.searchParams.set('state', 'x'.repeat(43)),
@@ -210,66 +207,63 @@ t.test('another state, issuer or code is rejected, and so is a replay', async (t
   t.equal((await thief.get(pathOf(callback))).status, 400, 'a code works once');
 });
 
-t.test(
-  'an ID token for another sign-in, for another service or by another provider is rejected',
-  async (t) => {
-    const world = await start(t);
-    const { provider } = world;
-    const attempt = async (make: (nonce: string) => Promise<string> | string) => {
-      const browser = new Browser(world);
-      const { callback, authorization } = await goToProvider(world, browser);
-      const nonce = authorization.searchParams.get('nonce') ?? '';
-      const idToken = await make(nonce);
-      provider.answerToken = async () => ({
-        access_token: 'a',
-        token_type: 'Bearer',
-        expires_in: 60,
-        id_token: idToken,
-      });
-      const answer = await browser.get(pathOf(callback));
-      provider.answerToken = undefined;
-      return { status: answer.status, hasSession: browser.cookies.has(SESSION) };
-    };
-    const nowSeconds = Math.floor(Date.now() / 1000);
-    const good = (nonce: string) => ({
-      iss: provider.issuer,
-      aud: CLIENT_ID,
-      sub: ada.id,
-      nonce,
-      iat: nowSeconds,
-      exp: nowSeconds + 60,
-      email: 'ada@example.com',
-      email_verified: true,
+test('an ID token for another sign-in, for another service or by another provider is rejected', async (t) => {
+  const world = await start(t);
+  const { provider } = world;
+  const attempt = async (make: (nonce: string) => Promise<string> | string) => {
+    const browser = new Browser(world);
+    const { callback, authorization } = await goToProvider(world, browser);
+    const nonce = authorization.searchParams.get('nonce') ?? '';
+    const idToken = await make(nonce);
+    provider.answerToken = async () => ({
+      access_token: 'a',
+      token_type: 'Bearer',
+      expires_in: 60,
+      id_token: idToken,
     });
-    t.same(await attempt((nonce) => provider.idToken(good(nonce))), {
-      status: 303,
-      hasSession: true,
-    });
-    const refused: [string, (nonce: string) => Promise<string> | string][] = [
-      ['another nonce', () => provider.idToken(good('x'.repeat(43)))],
-      ['no nonce', () => provider.idToken(without('nonce', good('')))],
-      ['another audience', (nonce) => provider.idToken({ ...good(nonce), aud: 'other' })],
-      [
-        'another issuer',
-        (nonce) => provider.idToken({ ...good(nonce), iss: 'https://evil.example' }),
-      ],
-      ['no subject', (nonce) => provider.idToken(without('sub', good(nonce)))],
-      ['another key', (nonce) => provider.idToken(good(nonce), { otherKey: true })],
-      ['no signature', (nonce) => new UnsecuredJWT(good(nonce)).encode()],
-      ['no token', () => 'a.b.c'],
-    ];
-    for (const [what, make] of refused) {
-      t.same(await attempt(make), { status: 400, hasSession: false }, what);
-    }
-    const past = (nonce: string) => provider.idToken({ ...good(nonce), exp: nowSeconds - 600 });
-    t.same(await attempt(past), { status: 503, hasSession: false }, 'past its time');
-    const ahead = (nonce: string) => provider.idToken({ ...good(nonce), nbf: nowSeconds + 600 });
-    t.same(await attempt(ahead), { status: 503, hasSession: false }, 'not valid yet');
-    t.match(await world.metrics(), /refusals_total\{cause="provider_clock"\} 2/);
-  },
-);
+    const answer = await browser.get(pathOf(callback));
+    provider.answerToken = undefined;
+    return { status: answer.status, hasSession: browser.cookies.has(SESSION) };
+  };
+  const nowSeconds = Math.floor(Date.now() / 1000);
+  const good = (nonce: string) => ({
+    iss: provider.issuer,
+    aud: CLIENT_ID,
+    sub: ada.id,
+    nonce,
+    iat: nowSeconds,
+    exp: nowSeconds + 60,
+    email: 'ada@example.com',
+    email_verified: true,
+  });
+  t.same(await attempt((nonce) => provider.idToken(good(nonce))), {
+    status: 303,
+    hasSession: true,
+  });
+  const refused: [string, (nonce: string) => Promise<string> | string][] = [
+    ['another nonce', () => provider.idToken(good('x'.repeat(43)))],
+    ['no nonce', () => provider.idToken(without('nonce', good('')))],
+    ['another audience', (nonce) => provider.idToken({ ...good(nonce), aud: 'other' })],
+    [
+      'another issuer',
+      (nonce) => provider.idToken({ ...good(nonce), iss: 'https://evil.example' }),
+    ],
+    ['no subject', (nonce) => provider.idToken(without('sub', good(nonce)))],
+    ['another key', (nonce) => provider.idToken(good(nonce), { otherKey: true })],
+    ['no signature', (nonce) => new UnsecuredJWT(good(nonce)).encode()],
+    ['no token', () => 'a.b.c'],
+  ];
+  for (const [what, make] of refused) {
+    t.same(await attempt(make), { status: 400, hasSession: false }, what);
+  }
+  const past = (nonce: string) => provider.idToken({ ...good(nonce), exp: nowSeconds - 600 });
+  t.same(await attempt(past), { status: 503, hasSession: false }, 'past its time');
+  const ahead = (nonce: string) => provider.idToken({ ...good(nonce), nbf: nowSeconds + 600 });
+  t.same(await attempt(ahead), { status: 503, hasSession: false }, 'not valid yet');
+  t.match(await world.metrics(), /refusals_total\{cause="provider_clock"\} 2/);
+});
 
-t.test('only the answer that contains an address can verify it', async (t) => {
+test('only the answer that contains an address can verify it', async (t) => {
   const world = await start(t);
   const { provider } = world;
   const nowSeconds = Math.floor(Date.now() / 1000);
@@ -303,7 +297,7 @@ t.test('only the answer that contains an address can verify it', async (t) => {
   t.equal(await statusOf('ada-1', { ...adas, ...verified }, {}), 303, 'both from the token');
 });
 
-t.test('a nonce that was changed on the way to the provider is detected', async (t) => {
+test('a nonce that was changed on the way to the provider is detected', async (t) => {
   const world = await start(t);
   const browser = new Browser(world);
   const { callback } = await goToProvider(world, browser, {
@@ -313,7 +307,7 @@ t.test('a nonce that was changed on the way to the provider is detected', async 
   t.equal(browser.cookies.has(SESSION), false);
 });
 
-t.test('cancelling at the provider is reported without the provider’s text', async (t) => {
+test('cancelling at the provider is reported without the provider’s text', async (t) => {
   const world = await start(t);
   world.provider.account = undefined;
   const browser = new Browser(world);
@@ -326,7 +320,7 @@ t.test('cancelling at the provider is reported without the provider’s text', a
   t.notMatch(answer.text, /script>alert/);
 });
 
-t.test('the sign-in ends the earlier session, and two cookies are rejected', async (t) => {
+test('the sign-in ends the earlier session, and two cookies are rejected', async (t) => {
   const world = await start(t);
   const { token } = await world.operatorLink(await world.person('mallory@example.com'));
   const browser = new Browser(world);
@@ -342,7 +336,7 @@ t.test('the sign-in ends the earlier session, and two cookies are rejected', asy
   t.equal(sessionState(world.people, planted), 'CREDENTIAL_REVOKED');
 });
 
-t.test('an unreachable provider prevents only its own sign-ins', async (t) => {
+test('an unreachable provider prevents only its own sign-ins', async (t) => {
   const world = await start(t);
   const browser = new Browser(world);
   const { callback } = await goToProvider(world, browser);
@@ -371,7 +365,7 @@ t.test('an unreachable provider prevents only its own sign-ins', async (t) => {
   t.equal(fresh.provider.requested.length, 1, 'three concurrent calls send one request');
 });
 
-t.test('a silent provider, or one with an endless answer, is abandoned', async (t) => {
+test('a silent provider, or one with an endless answer, is abandoned', async (t) => {
   const world = await startOidcWorld(t);
   const client = () =>
     createIdentityProvider({
@@ -415,7 +409,7 @@ t.test('a silent provider, or one with an endless answer, is abandoned', async (
   t.match(fault, { fault: 'away', detail: /ANSWER_TOO_LARGE/ });
 });
 
-t.test('too many callbacks from one address are limited', async (t) => {
+test('too many callbacks from one address are limited', async (t) => {
   const world = await start(t);
   const browser = new Browser(world);
   for (let i = 0; i < 20; i++) await browser.get('/auth/callback?code=x&state=y');

@@ -2,7 +2,7 @@
  * Pages under a host name of their own on plain http of one machine: browsers send a cookie to every
  * port of its host, so that a session on 127.0.0.1 would reach every other program.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { pageHostOf, ServiceAddress } from '../../src/platform/http/service-address.ts';
 import { Browser, type SignInWorld, startSignInWorld } from '../support/sign-in-server.ts';
 
@@ -19,13 +19,13 @@ type Test = Parameters<typeof startSignInWorld>[0];
 /** Origin of the pages through a port of this machine. */
 const pagesAt = (port: string | number): string => `http://${HOST}:${port}`;
 
-t.test('each installation has a host name of its own', async (t) => {
+test('each installation has a host name of its own', async (t) => {
   t.match(HOST, /^svc-[0-9a-f]{8}\.localhost$/);
   t.not(pageHostOf('another'), HOST);
   t.equal(pageHostOf('installation'), HOST);
 });
 
-t.test('the origin of a request has the port through which it came', async (t) => {
+test('the origin of a request has the port through which it came', async (t) => {
   const address = new ServiceAddress(null, HOST);
   t.equal(address.pageOrigin(), '', 'it does not listen yet');
   address.bound('http://127.0.0.1:8080');
@@ -46,7 +46,7 @@ t.test('the origin of a request has the port through which it came', async (t) =
   }
 });
 
-t.test('a public address, and https, are used as they are', async (t) => {
+test('a public address, and https, are used as they are', async (t) => {
   for (const [publicUrl, bound] of [
     ['http://localhost:3000', 'http://127.0.0.1:8080'],
     ['https://svc.example.com', 'http://127.0.0.1:8080'],
@@ -61,32 +61,29 @@ t.test('a public address, and https, are used as they are', async (t) => {
   }
 });
 
-t.test(
-  'a page at an address of the machine is redirected, and an old cookie removed',
-  async (t) => {
-    const world = await start(t);
-    const { port } = new URL(world.address);
-    const browser = new Browser(world);
-    browser.cookies.set(COOKIE, 'svc_session_old');
-    for (const path of [
-      '/auth/sign-in?return=%2Fa',
-      '/auth/link',
-      '/auth/cli?port=1',
-      '/auth/login',
-    ]) {
-      for (const name of ['127.0.0.1', 'localhost', '[::1]', 'other.localhost']) {
-        const answer = await browser.get(path, { host: `${name}:${port}` });
-        t.equal(answer.status, 307, `${name}${path}`);
-        t.equal(answer.location, pagesAt(port) + path);
-      }
+test('a page at an address of the machine is redirected, and an old cookie removed', async (t) => {
+  const world = await start(t);
+  const { port } = new URL(world.address);
+  const browser = new Browser(world);
+  browser.cookies.set(COOKIE, 'svc_session_old');
+  for (const path of [
+    '/auth/sign-in?return=%2Fa',
+    '/auth/link',
+    '/auth/cli?port=1',
+    '/auth/login',
+  ]) {
+    for (const name of ['127.0.0.1', 'localhost', '[::1]', 'other.localhost']) {
+      const answer = await browser.get(path, { host: `${name}:${port}` });
+      t.equal(answer.status, 307, `${name}${path}`);
+      t.equal(answer.location, pagesAt(port) + path);
     }
-    t.notOk(browser.cookies.has(COOKIE));
-    const callback = await browser.get('/auth/callback?state=s&code=c');
-    t.equal(callback.location, `${pagesAt(port)}/auth/callback?state=s&code=c`);
-  },
-);
+  }
+  t.notOk(browser.cookies.has(COOKIE));
+  const callback = await browser.get('/auth/callback?state=s&code=c');
+  t.equal(callback.location, `${pagesAt(port)}/auth/callback?state=s&code=c`);
+});
 
-t.test('only the host of the pages gets a session cookie', async (t) => {
+test('only the host of the pages gets a session cookie', async (t) => {
   const world = await start(t);
   const { port } = new URL(world.address);
   const person = await world.person('ada@example.com');
@@ -112,7 +109,7 @@ t.test('only the host of the pages gets a session cookie', async (t) => {
   t.equal((await browser.get('/auth/signed-in')).status, 200);
 });
 
-t.test('the sign-in of the command line leads the browser to another host', async (t) => {
+test('the sign-in of the command line leads the browser to another host', async (t) => {
   const world = await start(t);
   const { port } = new URL(world.address);
   const browser = new Browser({ address: world.address, origin: pagesAt(port) });
@@ -130,7 +127,7 @@ t.test('the sign-in of the command line leads the browser to another host', asyn
   t.equal(new URL(led.location).host, 'svc-login.localhost:9000', 'not the host of the pages');
 });
 
-t.test('a tunnel to another port has pages and forms', async (t) => {
+test('a tunnel to another port has pages and forms', async (t) => {
   const world = await start(t);
   const tunnel = new Browser({ address: world.address, origin: pagesAt(9090) });
   const stray = await tunnel.get('/auth/sign-in', { host: '127.0.0.1:9090' });

@@ -4,7 +4,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import type { IssuedLink } from '../../actors/identity/people-links.ts';
 import {
   CLI_SESSION_IDLE_MS,
@@ -23,7 +23,7 @@ import { operator, outcomeOf, settle, startPeopleWorld } from '../support/people
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-t.test('a session ends absolutely after 7 days, one of the command line after 30', async (t) => {
+test('a session ends absolutely after 7 days, one of the command line after 30', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const verifier = 'v'.repeat(43);
@@ -52,7 +52,7 @@ t.test('a session ends absolutely after 7 days, one of the command line after 30
   }
 });
 
-t.test('a session that is unused for 12 hours ends, and its end is recorded', async (t) => {
+test('a session that is unused for 12 hours ends, and its end is recorded', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const [used, unused] = [await world.signedIn(ann), await world.signedIn(ann)];
@@ -87,7 +87,7 @@ t.test('a session that is unused for 12 hours ends, and its end is recorded', as
   t.same(world.faults, []);
 });
 
-t.test('the secret rotates hourly, and its predecessor works for another minute', async (t) => {
+test('the secret rotates hourly, and its predecessor works for another minute', async (t) => {
   const world = await startPeopleWorld(t);
   const first = await world.signedIn(await world.person('ann@example.org'));
   const { sessionOf, rotate } = world.people;
@@ -137,7 +137,7 @@ async function startRotated(t: Test) {
   return { world, first, second, look, next };
 }
 
-t.test('a new secret whose answer was lost signs nobody out', async (t) => {
+test('a new secret whose answer was lost signs nobody out', async (t) => {
   const { world, first, look, next } = await startRotated(t);
   const isDue = () => world.people.sessionOf(first.secret).isRotationDue;
   t.equal(isDue(), false, 'the answer may still be in flight');
@@ -155,7 +155,7 @@ t.test('a new secret whose answer was lost signs nobody out', async (t) => {
   t.same(world.faults, []);
 });
 
-t.test('of two holders of one secret, at most one continues', async (t) => {
+test('of two holders of one secret, at most one continues', async (t) => {
   const takenByThief = await startRotated(t);
   t.equal(await takenByThief.look(takenByThief.second), 'accepted', 'the thief uses the new one');
   takenByThief.world.clock.jump(ROTATION_GRACE_MS);
@@ -178,7 +178,7 @@ t.test('of two holders of one secret, at most one continues', async (t) => {
   t.equal(old, 'CREDENTIAL_REVOKED', 'or continues with the old one');
 });
 
-t.test('a thief who uses a newer secret loses it once its owner returns', async (t) => {
+test('a thief who uses a newer secret loses it once its owner returns', async (t) => {
   for (const awayMs of [0, HOUR_MS, 5 * DAY_MS]) {
     const { world, first, second: owners, look, next } = await startRotated(t);
     world.clock.jump(ROTATION_GRACE_MS);
@@ -201,7 +201,7 @@ t.test('a thief who uses a newer secret loses it once its owner returns', async 
   }
 });
 
-t.test('a session abandons at most 16 new secrets, and recognises each of them', async (t) => {
+test('a session abandons at most 16 new secrets, and recognises each of them', async (t) => {
   t.equal(GIVEN_UP_MAX, 16);
   for (const displayed of [0, GIVEN_UP_MAX - 1]) {
     const { world, first, second, look, next } = await startRotated(t);
@@ -227,7 +227,7 @@ t.test('a session abandons at most 16 new secrets, and recognises each of them',
   }
 });
 
-t.test('a client that accepts no new secret is signed out like an idle session', async (t) => {
+test('a client that accepts no new secret is signed out like an idle session', async (t) => {
   const { world, first, look, next } = await startRotated(t);
   const rotatedMs = world.clock.now();
   while (world.clock.now() + HOUR_MS < rotatedMs + SESSION_IDLE_MS) {
@@ -242,7 +242,7 @@ t.test('a client that accepts no new secret is signed out like an idle session',
   });
 });
 
-t.test('a first use during the rotation that abandons a secret ends no session', async (t) => {
+test('a first use during the rotation that abandons a secret ends no session', async (t) => {
   const { world, first, second, look, next } = await startRotated(t);
   world.clock.jump(ROTATION_GRACE_MS);
   const changing = next();
@@ -254,7 +254,7 @@ t.test('a first use during the rotation that abandons a secret ends no session',
   t.equal(await look(second), 'CREDENTIAL_REVOKED', 'its second use does');
 });
 
-t.test('no secret rotates while its first use cannot be recorded', async (t) => {
+test('no secret rotates while its first use cannot be recorded', async (t) => {
   let isAway = false;
   const world = await startPeopleWorld(t, (host) => ({
     ...host,
@@ -277,7 +277,7 @@ t.test('no secret rotates while its first use cannot be recorded', async (t) => 
   t.not(third.secret, second.secret);
 });
 
-t.test('a rotation waits until the first use of the requesting secret is recorded', async (t) => {
+test('a rotation waits until the first use of the requesting secret is recorded', async (t) => {
   const { world, first, second, look } = await startRotated(t);
   world.clock.jump(ROTATE_AFTER_MS);
   t.equal(world.people.sessionOf(second).isRotationDue, true);
@@ -287,7 +287,7 @@ t.test('a rotation waits until the first use of the requesting secret is recorde
   t.equal(await look(third), 'accepted');
 });
 
-t.test('ending one session, or all of a person, takes effect on the next request', async (t) => {
+test('ending one session, or all of a person, takes effect on the next request', async (t) => {
   const world = await startPeopleWorld(t);
   const [ann, bob] = [await world.person('ann@example.org'), await world.person('bob@example.org')];
   const sessions = [
@@ -308,7 +308,7 @@ t.test('ending one session, or all of a person, takes effect on the next request
   await world.people.endSession('no-such-session', 'SIGNED_OUT');
 });
 
-t.test('sessions and links per person are bounded: the oldest ends', async (t) => {
+test('sessions and links per person are bounded: the oldest ends', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const sessions: StartedSession[] = [];
@@ -328,20 +328,17 @@ t.test('sessions and links per person are bounded: the oldest ends', async (t) =
   t.equal(await world.people.endAllSessions(ann, 'SIGNED_OUT_EVERYWHERE'), SESSIONS_MAX);
 });
 
-t.test(
-  'DUR-28: a session begun while the clock was ahead rotates its secret at once',
-  async (t) => {
-    const HOUR_MS = 3_600_000;
-    const world = await startPeopleWorld(t);
-    world.clock.jump(HOUR_MS);
-    const first = await world.signedIn(await world.person('ann@example.org'));
-    world.clock.jump(-HOUR_MS);
-    const { sessionOf, rotate } = world.people;
-    t.equal(sessionOf(first.secret).isRotationDue, true);
-    const next = await rotate(first.session);
-    t.equal(sessionOf(next.secret).isRotationDue, false);
-    world.clock.jump(ROTATE_AFTER_MS);
-    t.equal(sessionOf(next.secret).isRotationDue, true, 'and hourly from then on');
-    t.same(world.faults, []);
-  },
-);
+test('DUR-28: a session begun while the clock was ahead rotates its secret at once', async (t) => {
+  const HOUR_MS = 3_600_000;
+  const world = await startPeopleWorld(t);
+  world.clock.jump(HOUR_MS);
+  const first = await world.signedIn(await world.person('ann@example.org'));
+  world.clock.jump(-HOUR_MS);
+  const { sessionOf, rotate } = world.people;
+  t.equal(sessionOf(first.secret).isRotationDue, true);
+  const next = await rotate(first.session);
+  t.equal(sessionOf(next.secret).isRotationDue, false);
+  world.clock.jump(ROTATE_AFTER_MS);
+  t.equal(sessionOf(next.secret).isRotationDue, true, 'and hourly from then on');
+  t.same(world.faults, []);
+});

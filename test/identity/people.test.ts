@@ -4,7 +4,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { endLeaked } from '../../actors/identity/leaks.ts';
 import type { IssuedLink } from '../../actors/identity/people-links.ts';
 import {
@@ -31,7 +31,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 const peopleIn = ({ host }: PeopleWorld) =>
   host.view(SYSTEM_PROJECT).countInstances('person', { final: false });
 
-t.test('a sign-in link begins one session, even if it is used ten times at once', async (t) => {
+test('a sign-in link begins one session, even if it is used ten times at once', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const link = await world.people.linkFor(operator, ann, 'operator');
@@ -46,7 +46,7 @@ t.test('a sign-in link begins one session, even if it is used ten times at once'
   t.match(sessions[0]?.context, { person: ann, method: 'link', agent: 'test' });
 });
 
-t.test('a link is rejected after its lifetime, which depends on its purpose', async (t) => {
+test('a link is rejected after its lifetime, which depends on its purpose', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const lifetimes = [
@@ -65,7 +65,7 @@ t.test('a link is rejected after its lifetime, which depends on its purpose', as
   }
 });
 
-t.test('an invalid link always gets the same refusal, and commits nothing', async (t) => {
+test('an invalid link always gets the same refusal, and commits nothing', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const link = await world.people.linkFor(operator, ann, 'operator');
@@ -85,7 +85,7 @@ t.test('an invalid link always gets the same refusal, and commits nothing', asyn
   t.equal(world.host.appliedSequence(), before);
 });
 
-t.test('the id of a link, an invitation or a session is useless without its secret', async (t) => {
+test('the id of a link, an invitation or a session is useless without its secret', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   await world.project('web', ann);
@@ -112,7 +112,7 @@ t.test('the id of a link, an invitation or a session is useless without its secr
   t.match(world.host.findInstance('session', session.session), { value: 'active' });
 });
 
-t.test('a link for the command line needs the verifier of its challenge (RFC 7636)', async (t) => {
+test('a link for the command line needs the verifier of its challenge (RFC 7636)', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
@@ -151,7 +151,7 @@ async function startConfirmed(t: Test, recentMs?: number) {
   return { world, ann, browser, confirm, redeem };
 }
 
-t.test('a code for the command line ends with the session that confirmed it', async (t) => {
+test('a code for the command line ends with the session that confirmed it', async (t) => {
   const { world, ann, browser, confirm, redeem } = await startConfirmed(t);
   const { people } = world;
   const ends = [
@@ -174,7 +174,7 @@ t.test('a code for the command line ends with the session that confirmed it', as
   }
 });
 
-t.test('a session begun by a code confirms no other code', async (t) => {
+test('a session begun by a code confirms no other code', async (t) => {
   const { world, ann, browser, confirm } = await startConfirmed(t);
   const derived = await world.use(await confirm(browser), { verifier: 'v'.repeat(43) });
   const refusal = await confirm(derived).catch((error: unknown) => error);
@@ -183,7 +183,7 @@ t.test('a session begun by a code confirms no other code', async (t) => {
   t.equal(world.people.sessionsOf(ann).length, 2);
 });
 
-t.test('a confirmed session ends with its confirmer’s revocation, not sign-out', async (t) => {
+test('a confirmed session ends with its confirmer’s revocation, not sign-out', async (t) => {
   const { world, ann, confirm } = await startConfirmed(t);
   const { people } = world;
   const key = (id: string) => ({ scope: ann, id, fingerprint: id });
@@ -213,7 +213,7 @@ t.test('a confirmed session ends with its confirmer’s revocation, not sign-out
   }
 });
 
-t.test('a code confirmed while all sessions end opens nothing', async (t) => {
+test('a code confirmed while all sessions end opens nothing', async (t) => {
   const { world, ann, browser, confirm, redeem } = await startConfirmed(t);
   const ended = world.people.endAllSessions(ann, 'SIGNED_OUT_EVERYWHERE');
   t.equal(await outcomeOf(() => confirm(browser)), 'CREDENTIAL_REVOKED', 'decided after');
@@ -227,7 +227,7 @@ t.test('a code confirmed while all sessions end opens nothing', async (t) => {
   t.equal(await outcomeOf(() => others), 'CREDENTIAL_REVOKED', "another person's session");
 });
 
-t.test('an expired session confirms nothing, and its code is useless', async (t) => {
+test('an expired session confirms nothing, and its code is useless', async (t) => {
   const { world, browser, confirm, redeem } = await startConfirmed(t, 0);
   world.clock.jump(browser.expiresMs - 1 - world.clock.now());
   const code = await confirm(browser);
@@ -236,7 +236,7 @@ t.test('an expired session confirms nothing, and its code is useless', async (t)
   t.equal(await outcomeOf(() => confirm(browser)), 'CREDENTIAL_EXPIRED');
 });
 
-t.test('signing out everywhere ends every unused link of the person', async (t) => {
+test('signing out everywhere ends every unused link of the person', async (t) => {
   const { world, ann } = await startConfirmed(t);
   const mailed = await world.people.linkByEmail('ann@example.org');
   const operators = await world.people.linkFor(operator, ann, 'operator');
@@ -246,7 +246,7 @@ t.test('signing out everywhere ends every unused link of the person', async (t) 
   }
 });
 
-t.test('a code in progress ends when the owner of its address proves it', async (t) => {
+test('a code in progress ends when the owner of its address proves it', async (t) => {
   const { world, confirm, redeem } = await startConfirmed(t);
   const { tokenTo } = await shop(world);
   const puppet = await world.use(await tokenTo('ceo@example.org'));
@@ -256,7 +256,7 @@ t.test('a code in progress ends when the owner of its address proves it', async 
   t.equal(await late, 'CREDENTIAL_REVOKED');
 });
 
-t.test('guessed links submit nothing, so they do not delay real sign-ins', async (t) => {
+test('guessed links submit nothing, so they do not delay real sign-ins', async (t) => {
   let submissions = 0;
   const world = await startPeopleWorld(t, (host) => ({
     ...host,
@@ -279,7 +279,7 @@ t.test('guessed links submit nothing, so they do not delay real sign-ins', async
   t.equal(submissions, 0);
 });
 
-t.test('a locked-out person has no session and no link until readmitted', async (t) => {
+test('a locked-out person has no session and no link until readmitted', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const session = await world.signedIn(ann);
@@ -308,7 +308,7 @@ t.test('a locked-out person has no session and no link until readmitted', async 
   t.equal(await outcomeOf(() => nobody), 'NOT_FOUND');
 });
 
-t.test('two concurrent first sign-ins of one account create one person', async (t) => {
+test('two concurrent first sign-ins of one account create one person', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   await world.project('web', ann);
@@ -335,7 +335,7 @@ t.test('two concurrent first sign-ins of one account create one person', async (
   t.same(world.faults, []);
 });
 
-t.test('an account is recognised only by itself or by its verified address', async (t) => {
+test('an account is recognised only by itself or by its verified address', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   const signIn = (identity = account('a-1', 'ann@example.org')) =>
@@ -364,7 +364,7 @@ t.test('an account is recognised only by itself or by its verified address', asy
   );
 });
 
-t.test('emailed links are sent to known addresses only, and limited', async (t) => {
+test('emailed links are sent to known addresses only, and limited', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   t.equal(await world.people.linkByEmail('who@example.org'), undefined);
@@ -380,7 +380,7 @@ t.test('emailed links are sent to known addresses only, and limited', async (t) 
   t.ok(await world.people.linkByEmail('ann@example.org'), 'a used one frees its slot');
 });
 
-t.test('commits contain no secret', async (t) => {
+test('commits contain no secret', async (t) => {
   const world = await startPeopleWorld(t);
   const commits: string[] = [];
   world.host.onApplied(({ commit }) => void commits.push(JSON.stringify(commit)));

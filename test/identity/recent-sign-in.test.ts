@@ -3,7 +3,7 @@
  * stolen session, which may be days old, must not turn into lasting access.
  */
 import { randomUUID } from 'node:crypto';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { memberIdOf } from '../../actors/identity/grants.ts';
 import { startRpcWorld } from '../support/api-in-process.ts';
 import {
@@ -39,7 +39,7 @@ async function startOwner(t: Test) {
   return { world, owner, parent, other, link, call, key };
 }
 
-t.test('lasting access needs a sign-in of the last 15 minutes', async (t) => {
+test('lasting access needs a sign-in of the last 15 minutes', async (t) => {
   const { world, other, link, call, key } = await startOwner(t);
   const as = call(await link());
   const made = await as('CreateKey', key);
@@ -60,7 +60,7 @@ t.test('lasting access needs a sign-in of the last 15 minutes', async (t) => {
   t.equal((await as('ListMembers', { projectName: PROJECT, requestId: undefined })).status, 200);
 });
 
-t.test('the same request succeeds after another sign-in', async (t) => {
+test('the same request succeeds after another sign-in', async (t) => {
   const { world, link, call, key } = await startOwner(t);
   const first = await link();
   await world.clock.advance(16 * MINUTE_MS);
@@ -70,28 +70,25 @@ t.test('the same request succeeds after another sign-in', async (t) => {
   t.match(made, { status: 200, body: { secretAvailable: true } });
 });
 
-t.test(
-  'the session of a command line is confirmed by a recent sign-in, and never asks',
-  async (t) => {
-    const { world, owner, link, call, key } = await startOwner(t);
-    await world.clock.advance(5 * 24 * 60 * MINUTE_MS);
-    t.equal((await call(owner)('CreateKey', key)).status, 200, 'days after svc login');
-    const browser = await link();
-    const challenge = 'c'.repeat(43);
-    const confirm = () =>
-      outcomeOf(() =>
-        world.people.linkFor(operator, owner.person, 'cli', {
-          challenge,
-          session: browser.session,
-        }),
-      );
-    t.equal(await confirm(), 'accepted');
-    await world.clock.advance(16 * MINUTE_MS);
-    t.equal(await confirm(), 'SIGN_IN_TOO_OLD');
-  },
-);
+test('the session of a command line is confirmed by a recent sign-in, and never asks', async (t) => {
+  const { world, owner, link, call, key } = await startOwner(t);
+  await world.clock.advance(5 * 24 * 60 * MINUTE_MS);
+  t.equal((await call(owner)('CreateKey', key)).status, 200, 'days after svc login');
+  const browser = await link();
+  const challenge = 'c'.repeat(43);
+  const confirm = () =>
+    outcomeOf(() =>
+      world.people.linkFor(operator, owner.person, 'cli', {
+        challenge,
+        session: browser.session,
+      }),
+    );
+  t.equal(await confirm(), 'accepted');
+  await world.clock.advance(16 * MINUTE_MS);
+  t.equal(await confirm(), 'SIGN_IN_TOO_OLD');
+});
 
-t.test('a role that is too low is reported before the age of the sign-in', async (t) => {
+test('a role that is too low is reported before the age of the sign-in', async (t) => {
   const { world, call, key } = await startOwner(t);
   const viewer = await world.signedInAs('demo', 'VIEWER');
   const { token } = await world.people.linkFor(operator, viewer.person, 'operator');
@@ -116,7 +113,7 @@ function buttonIn(text: string): string {
   return path.replaceAll('&amp;', '&');
 }
 
-t.test('a sign-in at the provider is recent once the provider says so', async (t) => {
+test('a sign-in at the provider is recent once the provider says so', async (t) => {
   const world = await startProvider(t);
   const browser = new Browser(world);
   await browser.get(pathOf((await goToProvider(world, browser)).callback));
@@ -134,7 +131,7 @@ t.test('a sign-in at the provider is recent once the provider says so', async (t
   t.equal((await browser.get('/auth/sign-in?again=1')).location, `${world.origin}/`, 'not twice');
 });
 
-t.test('a browser that removes the request for a new sign-in gets none', async (t) => {
+test('a browser that removes the request for a new sign-in gets none', async (t) => {
   const world = await startProvider(t);
   const browser = new Browser(world);
   await browser.get(pathOf((await goToProvider(world, browser)).callback));
@@ -155,34 +152,31 @@ t.test('a browser that removes the request for a new sign-in gets none', async (
   t.match(await world.metrics(), /cause="provider_not-again"\} 1/);
 });
 
-t.test(
-  'a sign-in at the provider that is too old is refused, and logged with its age',
-  async (t) => {
-    const world = await startProvider(t);
-    const browser = new Browser(world);
-    const { provider } = world;
-    const { callback, authorization } = await goToProvider(world, browser, {
-      path: '/auth/login?again=1',
-    });
-    const iat = Math.floor(Date.now() / 1000);
-    const idToken = await provider.idToken({
-      iss: provider.issuer,
-      aud: CLIENT_ID,
-      sub: ada.id,
-      ...ada.claims,
-      nonce: authorization.searchParams.get('nonce') ?? '',
-      iat,
-      exp: iat + 60,
-      auth_time: Math.floor(world.clock.now() / 1000) - 901,
-    });
-    const types = { access_token: 'a', token_type: 'Bearer', expires_in: 60 };
-    provider.answerToken = async () => ({ ...types, id_token: idToken });
-    t.equal((await browser.get(pathOf(callback))).status, 403);
-    t.match(world.logged.join('\n'), /"detail":"auth_time is 90\d s old"/);
-  },
-);
+test('a sign-in at the provider that is too old is refused, and logged with its age', async (t) => {
+  const world = await startProvider(t);
+  const browser = new Browser(world);
+  const { provider } = world;
+  const { callback, authorization } = await goToProvider(world, browser, {
+    path: '/auth/login?again=1',
+  });
+  const iat = Math.floor(Date.now() / 1000);
+  const idToken = await provider.idToken({
+    iss: provider.issuer,
+    aud: CLIENT_ID,
+    sub: ada.id,
+    ...ada.claims,
+    nonce: authorization.searchParams.get('nonce') ?? '',
+    iat,
+    exp: iat + 60,
+    auth_time: Math.floor(world.clock.now() / 1000) - 901,
+  });
+  const types = { access_token: 'a', token_type: 'Bearer', expires_in: 60 };
+  provider.answerToken = async () => ({ ...types, id_token: idToken });
+  t.equal((await browser.get(pathOf(callback))).status, 403);
+  t.match(world.logged.join('\n'), /"detail":"auth_time is 90\d s old"/);
+});
 
-t.test('svc login asks for a recent sign-in before it confirms', async (t) => {
+test('svc login asks for a recent sign-in before it confirms', async (t) => {
   const world = await startProvider(t);
   const person = await world.person('ada@example.com');
   const browser = new Browser(world);
@@ -203,7 +197,7 @@ t.test('svc login asks for a recent sign-in before it confirms', async (t) => {
   t.equal((await browser.get(path)).status, 200);
 });
 
-t.test('every age is recent if the operator says so', async (t) => {
+test('every age is recent if the operator says so', async (t) => {
   const world = await startOidcWorld(t, {
     isPublicClient: true,
     environment: { SVC_RECENT_SIGN_IN_MINUTES: '0' },

@@ -2,7 +2,7 @@
  * Refused uses of a project's own keys, as its owners see them: in the row of the key and in the
  * activity, with at most one commit a minute and key.
  */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { APART_MS, RefusedUses } from '../../actors/identity/refused-uses.ts';
 import { startRpcWorld } from '../support/api-in-process.ts';
 import { startWorld, tester } from '../support/host-in-memory.ts';
@@ -35,7 +35,7 @@ async function startCounted(t: Test) {
   return { world, ask, use, activity, rows };
 }
 
-t.test('a revoked key that is still used is shown to the owners', async (t) => {
+test('a revoked key that is still used is shown to the owners', async (t) => {
   const { world, ask, use, activity, rows } = await startCounted(t);
   const { id, key, account } = await world.accountKey('demo', ['monitoring.read']);
   t.equal((await use(key)).status, 200);
@@ -69,7 +69,7 @@ t.test('a revoked key that is still used is shown to the owners', async (t) => {
   t.match((await ask('GetKey', { name })).body, refused);
 });
 
-t.test('a key without the capability, and one at another project, are counted', async (t) => {
+test('a key without the capability, and one at another project, are counted', async (t) => {
   const { world, use, activity } = await startCounted(t);
   const { key } = await world.accountKey('demo', ['monitoring.read']);
   const rule = { projectName: PROJECT, requestId: '00000000-0000-4000-8000-000000000000' };
@@ -85,7 +85,7 @@ t.test('a key without the capability, and one at another project, are counted', 
   t.match(later, /2 times as a key of Robot: 1 × PROJECT_BOUNDARY, 1 × HUMAN_OPERATION/);
 });
 
-t.test('guesses and successful uses are not counted', async (t) => {
+test('guesses and successful uses are not counted', async (t) => {
   const { world, use, activity, rows } = await startCounted(t);
   const { key } = await world.accountKey('demo', ['monitoring.read']);
   t.equal((await use(key)).status, 200);
@@ -114,7 +114,7 @@ async function startHost(t: Test) {
   return { world, deps, key, lost, commits: () => commits };
 }
 
-t.test('a storm of refusals costs one commit a minute', async (t) => {
+test('a storm of refusals costs one commit a minute', async (t) => {
   const { world, deps, key, commits, lost } = await startHost(t);
   const refused = new RefusedUses(deps);
   for (let second = 0; second < 180; second++) {
@@ -129,7 +129,7 @@ t.test('a storm of refusals costs one commit a minute', async (t) => {
   t.same(lost, []);
 });
 
-t.test('a stop writes the pending counts, and an unknown key costs nothing', async (t) => {
+test('a stop writes the pending counts, and an unknown key costs nothing', async (t) => {
   const { world, deps, key, commits } = await startHost(t);
   const refused = new RefusedUses(deps);
   for (let i = 0; i < 3; i++) refused.add(key, 'CREDENTIAL_EXPIRED');

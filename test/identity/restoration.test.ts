@@ -5,7 +5,7 @@
 
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { enrolmentIdOf } from '../../actors/identity/grants.ts';
 import { type EndedCounts, restored } from '../../actors/identity/restoration.ts';
 import type { EventOf, Host } from '../../actors/platform/host/host-port.ts';
@@ -143,7 +143,7 @@ const send = <M extends MachineName>(
     (draft) => void draft.send(machine, id, { ...event, at: draft.at } as EventOf<M>),
   );
 
-t.test('Access ended after a backup works again until restoration is declared', async (t) => {
+test('Access ended after a backup works again until restoration is declared', async (t) => {
   const folder = t.testdir();
   const [path, backup] = [join(folder, 'main.db'), join(folder, 'backup.db')];
   let made: Awaited<ReturnType<typeof fill>> | undefined;
@@ -286,7 +286,7 @@ t.test('Access ended after a backup works again until restoration is declared', 
   });
 });
 
-t.test('A restoration interrupted anywhere is finished by running it again', async (t) => {
+test('A restoration interrupted anywhere is finished by running it again', async (t) => {
   const world = await startWorld(t);
   const { host } = world;
   const { owner } = await fill(world, 250);

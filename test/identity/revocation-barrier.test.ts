@@ -2,7 +2,7 @@
  * The revocation barrier: a change that narrows access is answered once every member has it, and a
  * member that may have missed it authenticates nobody.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { narrowsAccess, withRevocationBarrier } from '../../actors/identity/revocation-barrier.ts';
 import { createAuthenticator } from '../../src/identity/auth/authenticator.ts';
 import type { Actor, Commit } from '../../streams/platform/commit/commit.ts';
@@ -17,7 +17,7 @@ function commitOf(machine: string, type: string): Pick<Commit, 'decisions'> {
   return { decisions: [{ by, steps: [{ ...step, ...rest }], records: [] }] };
 }
 
-t.test('removals narrow access; grants, uses and expiries do not', (t) => {
+test('removals narrow access; grants, uses and expiries do not', async (t) => {
   for (const [machine, type] of [
     ['credential', 'revoked'],
     ['credential', 'rotated'],
@@ -40,7 +40,6 @@ t.test('removals narrow access; grants, uses and expiries do not', (t) => {
   ] as const) {
     t.notOk(narrowsAccess(commitOf(machine, type)), `${machine} ${type}`);
   }
-  t.end();
 });
 
 async function guarded(t: Parameters<typeof openAlertingWorld>[0]) {
@@ -87,7 +86,7 @@ async function guarded(t: Parameters<typeof openAlertingWorld>[0]) {
   return { ...world, member, waits, make, remove, announced: () => announced };
 }
 
-t.test('DUR-25: a removal is answered once the other members have applied it', async (t) => {
+test('DUR-25: a removal is answered once the other members have applied it', async (t) => {
   const world = await guarded(t);
   await world.make('m1');
   t.same([world.waits.length, world.announced()], [0, 0], 'a grant waits for nobody');
@@ -108,7 +107,7 @@ t.test('DUR-25: a removal is answered once the other members have applied it', a
   await t.rejects(again, StreamUnavailable, 'and is not answered while the others are unknown');
 });
 
-t.test('DUR-25: a member rejected while a change waits does not decide it', async (t) => {
+test('DUR-25: a member rejected while a change waits does not decide it', async (t) => {
   const world = await guarded(t);
   const made = world.make('m1');
   world.member.refusal = () => 'The clock of this machine is 38 s ahead';
@@ -117,7 +116,7 @@ t.test('DUR-25: a member rejected while a change waits does not decide it', asyn
   t.equal(world.host.counters().decisionFaults, 0, 'not counted as a fault');
 });
 
-t.test('an internal decision that shares the commit does not wait', async (t) => {
+test('an internal decision that shares the commit does not wait', async (t) => {
   const world = await guarded(t);
   await world.make('m1');
   const removal = world.remove('m1');
@@ -134,7 +133,7 @@ t.test('an internal decision that shares the commit does not wait', async (t) =>
   await Promise.all([removal, person]);
 });
 
-t.test('a removal that is not confirmed everywhere is rejected, and can be resent', async (t) => {
+test('a removal that is not confirmed everywhere is rejected, and can be resent', async (t) => {
   const world = await guarded(t);
   await world.make('m1');
   const removal = world.remove('m1');
@@ -144,7 +143,7 @@ t.test('a removal that is not confirmed everywhere is rejected, and can be resen
   await t.rejects(removal, { reason: 'NOT_READY', message: /send the same request again/ });
 });
 
-t.test('a member that may not decide commits nothing', async (t) => {
+test('a member that may not decide commits nothing', async (t) => {
   const world = await guarded(t);
   world.member.refusal = () => 'The clock of this machine is 15 s ahead';
   const before = world.host.appliedSequence();
@@ -152,36 +151,33 @@ t.test('a member that may not decide commits nothing', async (t) => {
   t.equal(world.host.appliedSequence(), before);
 });
 
-t.test('a single process waits for nobody', async (t) => {
+test('a single process waits for nobody', async (t) => {
   const world = await openAlertingWorld(t);
   const nobody = { announce() {}, untilApplied: () => Promise.reject(new Error()) };
   const member = { ...nobody, isAlone: true, refusal: () => undefined };
   t.equal(withRevocationBarrier(world.host, { member, clock: world.clock }), world.host);
 });
 
-t.test(
-  'DUR-25: a member that may have missed a revocation authenticates no credential',
-  async (t) => {
-    const { host, clock } = await openAlertingWorld(t);
-    const cut = 'This member may have been replaced';
-    const authenticator = createAuthenticator({
-      host,
-      clock,
-      recordUse: () => {},
-      refusal: () => cut,
-    });
-    t.teardown(() => authenticator.close());
-    const refused = { reason: 'NOT_READY', message: cut };
-    t.throws(() => authenticator.authenticateKey('Bearer sk_1'), refused);
-    await t.rejects(authenticator.authenticate('Bearer sk_1', '127.0.0.1'), refused);
-    await t.rejects(
-      authenticator.identify({
-        authorization: 'Bearer sk_1',
-        cookie: undefined,
-        origin: '',
-        address: '127.0.0.1',
-      }),
-      refused,
-    );
-  },
-);
+test('DUR-25: a member that may have missed a revocation authenticates no credential', async (t) => {
+  const { host, clock } = await openAlertingWorld(t);
+  const cut = 'This member may have been replaced';
+  const authenticator = createAuthenticator({
+    host,
+    clock,
+    recordUse: () => {},
+    refusal: () => cut,
+  });
+  t.teardown(() => authenticator.close());
+  const refused = { reason: 'NOT_READY', message: cut };
+  t.throws(() => authenticator.authenticateKey('Bearer sk_1'), refused);
+  await t.rejects(authenticator.authenticate('Bearer sk_1', '127.0.0.1'), refused);
+  await t.rejects(
+    authenticator.identify({
+      authorization: 'Bearer sk_1',
+      cookie: undefined,
+      origin: '',
+      address: '127.0.0.1',
+    }),
+    refused,
+  );
+});

@@ -1,7 +1,12 @@
+/**
+ * Revocation under load, over real connections: no request that begins after its acknowledgement
+ * succeeds, while others with the same key are in flight all the time. A request that was admitted
+ * before has no effect if its body arrives after.
+ */
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { create, toBinary } from '@bufbuild/protobuf';
-import t from 'tap';
+import { test } from 'tap';
 import { Row_State, WriteSamplesRequestSchema } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { addFastWriteSamples } from '../../src/telemetry/api/write-samples-fast.ts';
@@ -17,53 +22,49 @@ const SAVE = '/svc.monitoring.v1.AlertService/SaveAlertRule';
 const PROJECT = 'projects/demo';
 const TRIES = tries(1_000);
 
-t.test(`IDN-08: no request succeeds after any revocation under load`, (t) =>
-  revokeUnderLoad(t, TRIES),
-);
+test(`IDN-08: no request succeeds after any revocation under load`, (t) =>
+  revokeUnderLoad(t, TRIES));
 
-t.test(
-  'Samples whose body arrives after the revocation are rejected, on the fast path',
-  async (t) => {
-    const metrics = createMetrics({ clock: systemClock, version: 'test' });
-    t.teardown(() => metrics.close());
-    const world = await startRpcWorld(t, undefined, (app, parts) =>
-      addFastWriteSamples(app, { ...parts, metrics }),
-    );
-    const url = await world.app.listen({ host: '127.0.0.1', port: 0 });
-    const rows = [{ vmName: 'vm-1', observedUnixMs: BigInt(START_MS), state: Row_State.RUNNING }];
-    const message = create(WriteSamplesRequestSchema, { projectName: PROJECT, rows });
-    const body = toBinary(WriteSamplesRequestSchema, message);
-    for (const isRevoked of [false, true]) {
-      const { id, key } = await world.collector('demo');
-      const sent = request(new URL('/svc.ingest.v1.IngestService/WriteSamples', url), {
-        method: 'POST',
-        agent: false,
-        headers: {
-          authorization: `Bearer ${key}`,
-          'content-type': 'application/proto',
-          'content-length': body.length,
-        },
-      });
-      sent.write(body.subarray(0, 5));
-      // A later request has been answered, so the first bytes have been read.
-      await world.call('ListAlertRules', { projectName: PROJECT });
-      await fetch(`${url}/nothing`);
-      const end = { type: 'revoked', reason: 'LEAKED' };
-      if (isRevoked) await world.step('demo', 'credential', id, end);
-      sent.end(body.subarray(5));
-      const [response] = (await once(sent, 'response')) as [IncomingMessage];
-      response.resume();
-      t.equal(response.statusCode, isRevoked ? 401 : 200);
-    }
-    t.match(
-      await metrics.text(),
-      /svc_write_samples_fast_total 1\n/,
-      'the first request took the fast path',
-    );
-  },
-);
+test('Samples whose body arrives after the revocation are rejected, on the fast path', async (t) => {
+  const metrics = createMetrics({ clock: systemClock, version: 'test' });
+  t.teardown(() => metrics.close());
+  const world = await startRpcWorld(t, undefined, (app, parts) =>
+    addFastWriteSamples(app, { ...parts, metrics }),
+  );
+  const url = await world.app.listen({ host: '127.0.0.1', port: 0 });
+  const rows = [{ vmName: 'vm-1', observedUnixMs: BigInt(START_MS), state: Row_State.RUNNING }];
+  const message = create(WriteSamplesRequestSchema, { projectName: PROJECT, rows });
+  const body = toBinary(WriteSamplesRequestSchema, message);
+  for (const isRevoked of [false, true]) {
+    const { id, key } = await world.collector('demo');
+    const sent = request(new URL('/svc.ingest.v1.IngestService/WriteSamples', url), {
+      method: 'POST',
+      agent: false,
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/proto',
+        'content-length': body.length,
+      },
+    });
+    sent.write(body.subarray(0, 5));
+    // A later request has been answered, so the first bytes have been read.
+    await world.call('ListAlertRules', { projectName: PROJECT });
+    await fetch(`${url}/nothing`);
+    const end = { type: 'revoked', reason: 'LEAKED' };
+    if (isRevoked) await world.step('demo', 'credential', id, end);
+    sent.end(body.subarray(5));
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    response.resume();
+    t.equal(response.statusCode, isRevoked ? 401 : 200);
+  }
+  t.match(
+    await metrics.text(),
+    /svc_write_samples_fast_total 1\n/,
+    'the first request took the fast path',
+  );
+});
 
-t.test('A request whose body arrives after the revocation changes nothing', async (t) => {
+test('A request whose body arrives after the revocation changes nothing', async (t) => {
   const { begin, makeKey, revoke, host } = await startRevoking(t);
   const key = await makeKey();
   const body = JSON.stringify(newRule(PROJECT, { threshold: 50 }));
@@ -79,7 +80,7 @@ t.test('A request whose body arrives after the revocation changes nothing', asyn
   t.equal(host.view('demo').countInstances('alertRule', { final: false }), 0);
 });
 
-t.test('A PromQL request whose body arrives after the revocation gets no data', async (t) => {
+test('A PromQL request whose body arrives after the revocation gets no data', async (t) => {
   const world = await startPromqlServer(t);
   const body = 'query=vector(1)';
   for (const isRevoked of [false, true]) {
@@ -107,7 +108,7 @@ t.test('A PromQL request whose body arrives after the revocation gets no data', 
   }
 });
 
-t.test('A result that was being computed at the revocation is not returned', async (t) => {
+test('A result that was being computed at the revocation is not returned', async (t) => {
   let whenDone = async (): Promise<unknown> => undefined;
   /** The same object, but its answers arrive only once `whenDone` has resolved. */
   const slow = <T extends object>(real: T): T =>

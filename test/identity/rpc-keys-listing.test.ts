@@ -4,12 +4,12 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { memberIdOf } from '../../actors/identity/grants.ts';
 import { DAY_MS } from '../support/host-in-memory.ts';
 import { DAY, PROJECT, startKeysWorld } from '../support/keys-api.ts';
 
-t.test('owners manage accounts and keys, and each member their own keys', async (t) => {
+test('owners manage accounts and keys, and each member their own keys', async (t) => {
   const { account, key, as, signedInAs, keys, send } = await startKeysWorld(t);
   const name = await account();
   const made = (await key(name)).body.key;
@@ -44,7 +44,7 @@ t.test('owners manage accounts and keys, and each member their own keys', async 
   t.equal((await as(editor)('CreateKey', elsewhere)).reason, 'PROJECT_BOUNDARY');
 });
 
-t.test('a name of another owner’s key, or no name at all, finds nothing', async (t) => {
+test('a name of another owner’s key, or no name at all, finds nothing', async (t) => {
   const { account, key, call } = await startKeysWorld(t);
   const [mine, other] = [await account(), await account()];
   const made = (await key(mine)).body.key;
@@ -67,7 +67,7 @@ t.test('a name of another owner’s key, or no name at all, finds nothing', asyn
   }
 });
 
-t.test('KEY-04: listed keys warn 14, 7 and 1 days before they expire', async (t) => {
+test('KEY-04: listed keys warn 14, 7 and 1 days before they expire', async (t) => {
   const { account, key, as, owner, clock, signIn } = await startKeysWorld(t);
   const parent = await account();
   await key(parent, { lifetimeSeconds: 20 * DAY });
@@ -98,7 +98,7 @@ t.test('KEY-04: listed keys warn 14, 7 and 1 days before they expire', async (t)
   t.same(live.body.keys, [], 'by the clock, before its timer fires');
 });
 
-t.test('lists of keys are paged, of one owner, with ended ones on request', async (t) => {
+test('lists of keys are paged, of one owner, with ended ones on request', async (t) => {
   const { account, key, call, clock } = await startKeysWorld(t);
   const [parent, other] = [await account(), await account()];
   const made: string[] = [];
@@ -126,7 +126,7 @@ t.test('lists of keys are paged, of one owner, with ended ones on request', asyn
   t.match(await call('ListKeys', foreign), { status: 400, metadata: { field: 'pageToken' } });
 });
 
-t.test('KEY-03: no file and no log line contains a key’s secret', async (t) => {
+test('KEY-03: no file and no log line contains a key’s secret', async (t) => {
   const { account, key, call, lines } = await startKeysWorld(t);
   const parent = await account();
   const made = (await key(parent)).body;
@@ -139,7 +139,7 @@ t.test('KEY-03: no file and no log line contains a key’s secret', async (t) =>
   }
 });
 
-t.test('API-34: keys of all service accounts are one list without members’ keys', async (t) => {
+test('API-34: keys of all service accounts are one list without members’ keys', async (t) => {
   const { account, key, as, call, signedInAs } = await startKeysWorld(t);
   const names = [await account(), await account()];
   const made: string[] = [];

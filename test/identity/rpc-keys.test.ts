@@ -3,7 +3,7 @@
  * AUTH-03.
  */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import { memberIdOf } from '../../actors/identity/grants.ts';
 import { parseKey } from '../../src/platform/keys.ts';
 import { START_SECONDS } from '../support/api-in-process.ts';
@@ -11,58 +11,55 @@ import { DAY_MS, HOUR_MS, tester } from '../support/host-in-memory.ts';
 import { DAY, PROJECT, startKeysWorld } from '../support/keys-api.ts';
 import { submit } from '../support/submit.ts';
 
-t.test(
-  'IDN-02, IDN-04: service accounts are created from two permission templates with the listed grants',
-  async (t) => {
-    const { call, account, keys, send } = await startKeysWorld(t);
-    const listed = await call('ListPermissionTemplates', { projectName: PROJECT });
-    t.match(listed.body.templates, [
-      {
-        template: 'metrics-scraper',
-        displayName: 'Metrics scraper',
-        capabilities: ['monitoring.read'],
-      },
-      {
-        template: 'alert-manager',
-        displayName: 'Alert manager',
-        capabilities: ['monitoring.read', 'monitoring.write'],
-      },
-    ]);
-    const path = '/svc.iam.v1.AutomationService/ListPermissionTemplates';
-    const body = JSON.stringify({ projectName: PROJECT });
-    t.equal((await send(path, body, { key: keys.read })).status, 200, 'open to any credential');
-    t.equal((await send(path, body, { key: keys.other })).reason, 'PROJECT_BOUNDARY');
-    const scraper = await call('GetServiceAccount', {
-      name: await account({ template: 'metrics-scraper' }),
-    });
-    t.match(scraper.body, {
-      displayName: 'Robot',
-      state: 'ACTIVE',
+test('IDN-02, IDN-04: service accounts are created from two permission templates with the listed grants', async (t) => {
+  const { call, account, keys, send } = await startKeysWorld(t);
+  const listed = await call('ListPermissionTemplates', { projectName: PROJECT });
+  t.match(listed.body.templates, [
+    {
       template: 'metrics-scraper',
+      displayName: 'Metrics scraper',
       capabilities: ['monitoring.read'],
-      createdUnix: String(START_SECONDS),
-      activeKeys: 0,
-      activeConnections: 0,
-    });
-    t.match(scraper.body, { createdBy: /^people\//, createdByDisplayName: 'OWNER' });
-    const create = { projectName: PROJECT, displayName: 'x' };
-    for (const [wrong, field] of [
-      [{ template: 'root' }, 'template'],
-      [{ template: 'alert-manager', capabilities: ['monitoring.read'] }, 'template'],
-      [{}, 'capabilities'],
-      [{ capabilities: ['console'] }, 'capabilities'],
-      [{ capabilities: ['collector'] }, 'capabilities'],
-      [{ template: 'alert-manager', displayName: ' ' }, 'displayName'],
-      [{ template: 'alert-manager', displayName: 'x'.repeat(201) }, 'displayName'],
-      [{ template: 'alert-manager', displayName: 'a\u001b[2J' }, 'displayName'],
-    ] as const) {
-      const refused = await call('CreateServiceAccount', { ...create, ...wrong });
-      t.match(refused, { status: 400, reason: 'INVALID_FIELD', metadata: { field } });
-    }
-  },
-);
+    },
+    {
+      template: 'alert-manager',
+      displayName: 'Alert manager',
+      capabilities: ['monitoring.read', 'monitoring.write'],
+    },
+  ]);
+  const path = '/svc.iam.v1.AutomationService/ListPermissionTemplates';
+  const body = JSON.stringify({ projectName: PROJECT });
+  t.equal((await send(path, body, { key: keys.read })).status, 200, 'open to any credential');
+  t.equal((await send(path, body, { key: keys.other })).reason, 'PROJECT_BOUNDARY');
+  const scraper = await call('GetServiceAccount', {
+    name: await account({ template: 'metrics-scraper' }),
+  });
+  t.match(scraper.body, {
+    displayName: 'Robot',
+    state: 'ACTIVE',
+    template: 'metrics-scraper',
+    capabilities: ['monitoring.read'],
+    createdUnix: String(START_SECONDS),
+    activeKeys: 0,
+    activeConnections: 0,
+  });
+  t.match(scraper.body, { createdBy: /^people\//, createdByDisplayName: 'OWNER' });
+  const create = { projectName: PROJECT, displayName: 'x' };
+  for (const [wrong, field] of [
+    [{ template: 'root' }, 'template'],
+    [{ template: 'alert-manager', capabilities: ['monitoring.read'] }, 'template'],
+    [{}, 'capabilities'],
+    [{ capabilities: ['console'] }, 'capabilities'],
+    [{ capabilities: ['collector'] }, 'capabilities'],
+    [{ template: 'alert-manager', displayName: ' ' }, 'displayName'],
+    [{ template: 'alert-manager', displayName: 'x'.repeat(201) }, 'displayName'],
+    [{ template: 'alert-manager', displayName: 'a\u001b[2J' }, 'displayName'],
+  ] as const) {
+    const refused = await call('CreateServiceAccount', { ...create, ...wrong });
+    t.match(refused, { status: 400, reason: 'INVALID_FIELD', metadata: { field } });
+  }
+});
 
-t.test('a service account is created, edited, listed, disabled, enabled and deleted', async (t) => {
+test('a service account is created, edited, listed, disabled, enabled and deleted', async (t) => {
   const { call, account, key, clock } = await startKeysWorld(t);
   clock.jump(1000);
   const name = await account();
@@ -103,7 +100,7 @@ t.test('a service account is created, edited, listed, disabled, enabled and dele
   t.notOk(left.body.serviceAccounts.some((row: { name: string }) => row.name === name));
 });
 
-t.test('IDN-06, LIMIT-11: the key lifetime is 90 days by default and at most 1 year', async (t) => {
+test('IDN-06, LIMIT-11: the key lifetime is 90 days by default and at most 1 year', async (t) => {
   const { account, key } = await startKeysWorld(t);
   const parent = await account();
   const usual = await key(parent);
@@ -120,7 +117,7 @@ t.test('IDN-06, LIMIT-11: the key lifetime is 90 days by default and at most 1 y
   }
 });
 
-t.test('KEY-03, AUTH-03: a secret is returned once, its metadata always', async (t) => {
+test('KEY-03, AUTH-03: a secret is returned once, its metadata always', async (t) => {
   const { account, key, call, reads, clock } = await startKeysWorld(t);
   const parent = await account();
   const made = await key(parent, { displayName: 'Dashboards' });
@@ -152,40 +149,33 @@ t.test('KEY-03, AUTH-03: a secret is returned once, its metadata always', async 
   t.notMatch(JSON.stringify([got.body, listed.body]), secret.slice(-49));
 });
 
-t.test(
-  'KEY-06, AUTH-03: an exact resend returns metadata without the secret, and another body is refused',
-  async (t) => {
-    const { account, call } = await startKeysWorld(t);
-    const parent = await account();
-    const requestId: string = randomUUID();
-    const request = { parent, displayName: 'k', capabilities: ['monitoring.read'] };
-    const first = await call('CreateKey', request, { requestId });
-    const again = await call('CreateKey', request, { requestId });
-    t.match(first.body, { secretAvailable: true });
-    t.same(again.body, { ...first.body, secret: '', secretAvailable: false });
-    const other = await call('CreateKey', { ...request, displayName: 'j' }, { requestId });
-    t.match(other, { status: 400, reason: 'REQUEST_ID_REUSED' });
-    const name = first.body.key.name;
-    const rotation = { name, overlapSeconds: 60 };
-    const rotatedBy: string = randomUUID();
-    const rotated = await call('RotateKey', rotation, { requestId: rotatedBy });
-    const repeated = await call('RotateKey', rotation, { requestId: rotatedBy });
-    t.match(rotated.body, { secretAvailable: true });
-    t.same(repeated.body, { ...rotated.body, secret: '', secretAvailable: false });
-    const longer = { ...rotation, overlapSeconds: 61 };
-    const reused = await call('RotateKey', longer, { requestId: rotatedBy });
-    t.match(reused, { status: 400, reason: 'REQUEST_ID_REUSED' });
-    const crossed = await call('RevokeKey', { name, reason: 'x' }, { requestId: rotatedBy });
-    t.match(
-      crossed,
-      { status: 400, reason: 'REQUEST_ID_REUSED' },
-      'another method is another body',
-    );
-    t.equal((await call('ListKeys', { parent })).body.keys.length, 2, 'nothing was created twice');
-  },
-);
+test('KEY-06, AUTH-03: an exact resend returns metadata without the secret, and another body is refused', async (t) => {
+  const { account, call } = await startKeysWorld(t);
+  const parent = await account();
+  const requestId: string = randomUUID();
+  const request = { parent, displayName: 'k', capabilities: ['monitoring.read'] };
+  const first = await call('CreateKey', request, { requestId });
+  const again = await call('CreateKey', request, { requestId });
+  t.match(first.body, { secretAvailable: true });
+  t.same(again.body, { ...first.body, secret: '', secretAvailable: false });
+  const other = await call('CreateKey', { ...request, displayName: 'j' }, { requestId });
+  t.match(other, { status: 400, reason: 'REQUEST_ID_REUSED' });
+  const name = first.body.key.name;
+  const rotation = { name, overlapSeconds: 60 };
+  const rotatedBy: string = randomUUID();
+  const rotated = await call('RotateKey', rotation, { requestId: rotatedBy });
+  const repeated = await call('RotateKey', rotation, { requestId: rotatedBy });
+  t.match(rotated.body, { secretAvailable: true });
+  t.same(repeated.body, { ...rotated.body, secret: '', secretAvailable: false });
+  const longer = { ...rotation, overlapSeconds: 61 };
+  const reused = await call('RotateKey', longer, { requestId: rotatedBy });
+  t.match(reused, { status: 400, reason: 'REQUEST_ID_REUSED' });
+  const crossed = await call('RevokeKey', { name, reason: 'x' }, { requestId: rotatedBy });
+  t.match(crossed, { status: 400, reason: 'REQUEST_ID_REUSED' }, 'another method is another body');
+  t.equal((await call('ListKeys', { parent })).body.keys.length, 2, 'nothing was created twice');
+});
 
-t.test('IDN-09: every change, creation and rotation included, requires a request_id', async (t) => {
+test('IDN-09: every change, creation and rotation included, requires a request_id', async (t) => {
   const { account, call, key } = await startKeysWorld(t);
   const name = await account();
   const made = (await key(name)).body.key.name;
@@ -209,56 +199,50 @@ t.test('IDN-09: every change, creation and rotation included, requires a request
   t.match((await call('GetKey', { name: made })).body, { state: 'ACTIVE' }, 'nothing was done');
 });
 
-t.test(
-  'KEY-06: identical concurrent requests create one key and return its secret once',
-  async (t) => {
-    const { account, call } = await startKeysWorld(t);
-    const parent = await account();
-    const requestId: string = randomUUID();
-    const request = { parent, displayName: 'k', capabilities: ['monitoring.read'] };
-    const answers = await Promise.all(
-      Array.from({ length: 8 }, () => call('CreateKey', request, { requestId })),
-    );
-    const withSecret = answers.filter(({ body }) => body.secretAvailable === true);
-    t.equal(withSecret.length, 1);
-    for (const answer of answers) {
-      if (answer === withSecret[0]) t.match(answer.body.secret, /^svc_sk_/);
-      else t.match(answer.body, { secret: '', secretAvailable: false });
-      t.equal(answer.body.key.name, withSecret[0]?.body.key.name);
-    }
-    t.equal((await call('ListKeys', { parent })).body.keys.length, 1);
-  },
-);
+test('KEY-06: identical concurrent requests create one key and return its secret once', async (t) => {
+  const { account, call } = await startKeysWorld(t);
+  const parent = await account();
+  const requestId: string = randomUUID();
+  const request = { parent, displayName: 'k', capabilities: ['monitoring.read'] };
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => call('CreateKey', request, { requestId })),
+  );
+  const withSecret = answers.filter(({ body }) => body.secretAvailable === true);
+  t.equal(withSecret.length, 1);
+  for (const answer of answers) {
+    if (answer === withSecret[0]) t.match(answer.body.secret, /^svc_sk_/);
+    else t.match(answer.body, { secret: '', secretAvailable: false });
+    t.equal(answer.body.key.name, withSecret[0]?.body.key.name);
+  }
+  t.equal((await call('ListKeys', { parent })).body.keys.length, 1);
+});
 
-t.test(
-  'AUTH-03: a lost secret is replaced by revoking its key and creating or rotating again',
-  async (t) => {
-    const { account, call, key, reads } = await startKeysWorld(t);
-    const parent = await account();
-    const lost = (await key(parent)).body;
-    t.match((await call('RevokeKey', { name: lost.key.name, reason: 'Lost' })).body, {
-      state: 'REVOKED',
-      revokedReason: 'Lost',
-      effectiveCapabilities: [],
-    });
-    t.equal(await reads(lost.secret), 'CREDENTIAL_REVOKED');
-    const created = (await key(parent)).body;
-    t.equal(await reads(created.secret), 'accepted');
+test('AUTH-03: a lost secret is replaced by revoking its key and creating or rotating again', async (t) => {
+  const { account, call, key, reads } = await startKeysWorld(t);
+  const parent = await account();
+  const lost = (await key(parent)).body;
+  t.match((await call('RevokeKey', { name: lost.key.name, reason: 'Lost' })).body, {
+    state: 'REVOKED',
+    revokedReason: 'Lost',
+    effectiveCapabilities: [],
+  });
+  t.equal(await reads(lost.secret), 'CREDENTIAL_REVOKED');
+  const created = (await key(parent)).body;
+  t.equal(await reads(created.secret), 'accepted');
 
-    const name = created.key.name;
-    const first = (await call('RotateKey', { name, overlapSeconds: 3600 })).body;
-    const early = await call('RotateKey', { name, overlapSeconds: 3600 });
-    t.match(early, { status: 400, reason: 'INVALID_STATE' }, 'its successor works');
-    await call('RevokeKey', { name: first.key.name });
-    const second = (await call('RotateKey', { name, overlapSeconds: 3600 })).body;
-    t.match(second, { secretAvailable: true });
-    t.equal(await reads(second.secret), 'accepted');
-    t.equal(await reads(created.secret), 'accepted', 'the overlap lasts');
-    t.match((await call('GetKey', { name })).body, { successor: second.key.name });
-  },
-);
+  const name = created.key.name;
+  const first = (await call('RotateKey', { name, overlapSeconds: 3600 })).body;
+  const early = await call('RotateKey', { name, overlapSeconds: 3600 });
+  t.match(early, { status: 400, reason: 'INVALID_STATE' }, 'its successor works');
+  await call('RevokeKey', { name: first.key.name });
+  const second = (await call('RotateKey', { name, overlapSeconds: 3600 })).body;
+  t.match(second, { secretAvailable: true });
+  t.equal(await reads(second.secret), 'accepted');
+  t.equal(await reads(created.secret), 'accepted', 'the overlap lasts');
+  t.match((await call('GetKey', { name })).body, { successor: second.key.name });
+});
 
-t.test('IDN-07, LIMIT-12: the rotation overlap is at most 24 hours, none by default', async (t) => {
+test('IDN-07, LIMIT-12: the rotation overlap is at most 24 hours, none by default', async (t) => {
   const { account, call, key, reads, clock } = await startKeysWorld(t);
   const parent = await account();
   const old = (await key(parent, { lifetimeSeconds: 10 * DAY })).body;
@@ -295,7 +279,7 @@ t.test('IDN-07, LIMIT-12: the rotation overlap is at most 24 hours, none by defa
   t.equal(await reads(last.secret), 'accepted');
 });
 
-t.test('Immediate revocation stops access without waiting for expiry', async (t) => {
+test('Immediate revocation stops access without waiting for expiry', async (t) => {
   const { account, call, key, reads } = await startKeysWorld(t);
   const made = (await key(await account())).body;
   t.equal(await reads(made.secret), 'accepted');
@@ -307,7 +291,7 @@ t.test('Immediate revocation stops access without waiting for expiry', async (t)
   t.match(long, { status: 400, metadata: { field: 'reason' } });
 });
 
-t.test('AUTH-02: keys cannot exceed the current permissions of their account', async (t) => {
+test('AUTH-02: keys cannot exceed the current permissions of their account', async (t) => {
   const { account, call, key } = await startKeysWorld(t);
   const parent = await account({ template: 'metrics-scraper' });
   t.match(await key(parent, { capabilities: ['monitoring.read', 'monitoring.write'] }), {
@@ -332,7 +316,7 @@ t.test('AUTH-02: keys cannot exceed the current permissions of their account', a
   });
 });
 
-t.test('IDN-08: a disabled identity or a removed grant affects the next request', async (t) => {
+test('IDN-08: a disabled identity or a removed grant affects the next request', async (t) => {
   const { account, call, key, reads, send } = await startKeysWorld(t);
   const name = await account();
   const both = { capabilities: ['monitoring.read', 'monitoring.write'] };
@@ -356,32 +340,29 @@ t.test('IDN-08: a disabled identity or a removed grant affects the next request'
   t.not(await reads(secret), 'accepted');
 });
 
-t.test(
-  'IDN-02: service account keys survive their creator’s departure, personal keys do not',
-  async (t) => {
-    const { account, key, as, reads, signedInAs, host } = await startKeysWorld(t);
-    const name = await account();
-    const leaver = await signedInAs('demo', 'OWNER');
-    const member = `${PROJECT}/members/${memberIdOf('demo', leaver.person)}`;
-    const asLeaver = as(leaver);
-    const request = { displayName: 'k', capabilities: ['monitoring.read'] };
-    const shared = (await asLeaver('CreateKey', { parent: name, ...request })).body;
-    const own = (await asLeaver('CreateKey', { parent: member, ...request })).body;
-    t.match(own.secret, /^svc_pk_/);
-    t.match(own.key.name, new RegExp(`^${member}/keys/`));
-    t.same([await reads(shared.secret), await reads(own.secret)], ['accepted', 'accepted']);
-    await submit(host, { project: 'demo' }, (draft) => {
-      const removed = { type: 'removed', at: draft.at, reason: 'LEFT', by: tester.name } as const;
-      draft.send('membership', memberIdOf('demo', leaver.person), removed);
-    });
-    t.equal(await reads(shared.secret), 'accepted');
-    t.equal(await reads(own.secret), 'GRANT_REMOVED');
-    t.match(await asLeaver('ListKeys', { parent: member }), { reason: 'PROJECT_BOUNDARY' });
-    t.equal((await key(name)).status, 200);
-  },
-);
+test('IDN-02: service account keys survive their creator’s departure, personal keys do not', async (t) => {
+  const { account, key, as, reads, signedInAs, host } = await startKeysWorld(t);
+  const name = await account();
+  const leaver = await signedInAs('demo', 'OWNER');
+  const member = `${PROJECT}/members/${memberIdOf('demo', leaver.person)}`;
+  const asLeaver = as(leaver);
+  const request = { displayName: 'k', capabilities: ['monitoring.read'] };
+  const shared = (await asLeaver('CreateKey', { parent: name, ...request })).body;
+  const own = (await asLeaver('CreateKey', { parent: member, ...request })).body;
+  t.match(own.secret, /^svc_pk_/);
+  t.match(own.key.name, new RegExp(`^${member}/keys/`));
+  t.same([await reads(shared.secret), await reads(own.secret)], ['accepted', 'accepted']);
+  await submit(host, { project: 'demo' }, (draft) => {
+    const removed = { type: 'removed', at: draft.at, reason: 'LEFT', by: tester.name } as const;
+    draft.send('membership', memberIdOf('demo', leaver.person), removed);
+  });
+  t.equal(await reads(shared.secret), 'accepted');
+  t.equal(await reads(own.secret), 'GRANT_REMOVED');
+  t.match(await asLeaver('ListKeys', { parent: member }), { reason: 'PROJECT_BOUNDARY' });
+  t.equal((await key(name)).status, 200);
+});
 
-t.test('IDN-01, AUTH-02: a personal key acts within its owner’s current access', async (t) => {
+test('IDN-01, AUTH-02: a personal key acts within its owner’s current access', async (t) => {
   const { as, signedInAs, reads, host } = await startKeysWorld(t);
   const editor = await signedInAs('demo', 'EDITOR');
   const member = memberIdOf('demo', editor.person);

@@ -4,7 +4,7 @@
  * program's credential sees any of it.
  */
 import { randomUUID } from 'node:crypto';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { memberIdOf } from '../../actors/identity/grants.ts';
 import type { Answer } from '../support/api-in-process.ts';
 import { startKeysWorld } from '../support/keys-api.ts';
@@ -31,7 +31,7 @@ async function startWithMember(t: Test) {
   return { ...world, editor, parent, name: made.body.key.name, secret: made.body.secret, notices };
 }
 
-t.test("an OWNER lists, sees and revokes a member's personal keys, and creates none", async (t) => {
+test("an OWNER lists, sees and revokes a member's personal keys, and creates none", async (t) => {
   const { call, parent, name, secret, reads, editor, owner, as, notices } =
     await startWithMember(t);
   const listed = await call('ListKeys', { parent });
@@ -63,7 +63,7 @@ t.test("an OWNER lists, sees and revokes a member's personal keys, and creates n
   );
 });
 
-t.test('others have no access to a member’s keys', async (t) => {
+test('others have no access to a member’s keys', async (t) => {
   const { as, signedInAs, send, keys, parent, name } = await startWithMember(t);
   const others = [await signedInAs('demo', 'EDITOR'), await signedInAs('demo', 'VIEWER')];
   const calls = [
@@ -90,7 +90,7 @@ t.test('others have no access to a member’s keys', async (t) => {
   }
 });
 
-t.test('owners are notified of a new key and a new owner, others are not', async (t) => {
+test('owners are notified of a new key and a new owner, others are not', async (t) => {
   const { notices, editor, owner, send, parent, keys } = await startWithMember(t);
   const [notice] = await notices();
   t.ok(notice.text.includes(`was made by Ada (people/${editor.person}): for monitoring.read`));
@@ -109,7 +109,7 @@ t.test('owners are notified of a new key and a new owner, others are not', async
   );
 });
 
-t.test('one list has every credential, with its owner and the time of its last use', async (t) => {
+test('one list has every credential, with its owner and the time of its last use', async (t) => {
   const world = await startWithMember(t);
   const { call, name, secret, reads, collector, agent, connection, host, editor } = world;
   const account = await world.account();

@@ -4,7 +4,7 @@
  * sessions.
  */
 import { randomUUID } from 'node:crypto';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { memberIdOf } from '../../actors/identity/grants.ts';
 import { INVITATION_MS } from '../../machines/identity/invitation.ts';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -38,7 +38,7 @@ function open({ people }: RpcWorld, { body }: Answer) {
   return people.signInByLink({ token, agent: 'test' });
 }
 
-t.test('GetSelf returns the signed-in person, the method and the end of the session', async (t) => {
+test('GetSelf returns the signed-in person, the method and the end of the session', async (t) => {
   const { world, people, as } = await startProjects(t);
   const person = await world.people.ensurePerson(operator, {
     displayName: 'Ann',
@@ -59,7 +59,7 @@ t.test('GetSelf returns the signed-in person, the method and the end of the sess
   t.match((await as(people.viewer)('GetSelf', {})).body, { signInMethod: 'cli', email: '' });
 });
 
-t.test('SignOutEverywhere ends every session of the caller, and no other', async (t) => {
+test('SignOutEverywhere ends every session of the caller, and no other', async (t) => {
   const { world, people, as } = await startProjects(t);
   const second = await world.signIn(people.editor.person);
   const request = { requestId: requestId() };
@@ -76,7 +76,7 @@ t.test('SignOutEverywhere ends every session of the caller, and no other', async
   t.equal((await as(again)('GetSelf', {})).status, 200, 'ends nothing more');
 });
 
-t.test('projects are those of the caller, with role and membership, in pages', async (t) => {
+test('projects are those of the caller, with role and membership, in pages', async (t) => {
   const { world, people, as, memberName } = await startProjects(t);
   for (const id of ['a', 'b', 'c']) {
     await world.members.createProject({
@@ -116,7 +116,7 @@ t.test('projects are those of the caller, with role and membership, in pages', a
   });
 });
 
-t.test('MEAS-13: an owner sets the look-back of a project, within bounds', async (t) => {
+test('MEAS-13: an owner sets the look-back of a project, within bounds', async (t) => {
   const { people, as } = await startProjects(t);
   const set = (promqlLookbackSeconds?: number) =>
     as(people.owner)('UpdateProject', {
@@ -143,7 +143,7 @@ t.test('MEAS-13: an owner sets the look-back of a project, within bounds', async
   t.match((await as(people.editor)('UpdateProject', { name: PROJECT })).status, 403);
 });
 
-t.test('only members can read a project', async (t) => {
+test('only members can read a project', async (t) => {
   const { people, as, memberName } = await startProjects(t);
   const calls: [string, object][] = [
     ['GetProject', { name: PROJECT }],
@@ -161,7 +161,7 @@ t.test('only members can read a project', async (t) => {
   }
 });
 
-t.test('CreateProject is rejected unless the operator allows it', async (t) => {
+test('CreateProject is rejected unless the operator allows it', async (t) => {
   const { people, as } = await startProjects(t);
   const request = { requestId: requestId(), projectId: 'mine', displayName: 'Mine' };
   t.match(await as(people.stranger)('CreateProject', request), {
@@ -171,7 +171,7 @@ t.test('CreateProject is rejected unless the operator allows it', async (t) => {
   });
 });
 
-t.test('the creator of a project owns it, and a resend creates it once', async (t) => {
+test('the creator of a project owns it, and a resend creates it once', async (t) => {
   const { people, as } = await startProjects(t, () => ({ projectCreation: 'people' }));
   const make = as(people.stranger);
   const request = { requestId: requestId(), projectId: 'mine', displayName: ' Mine ' };
@@ -195,7 +195,7 @@ t.test('the creator of a project owns it, and a resend creates it once', async (
   }
 });
 
-t.test('the link of an invitation is returned once, and creates a member', async (t) => {
+test('the link of an invitation is returned once, and creates a member', async (t) => {
   const { world, people, as } = await startProjects(t);
   const request = {
     projectName: PROJECT,
@@ -245,7 +245,7 @@ t.test('the link of an invitation is returned once, and creates a member', async
   t.match(list.body.invitations, [{ state: 'ACCEPTED' }]);
 });
 
-t.test('an invitation is mailed once, if the service sends mail', async (t) => {
+test('an invitation is mailed once, if the service sends mail', async (t) => {
   const mails: InvitationMail[] = [];
   const { people, as } = await startProjects(t, () => ({
     inviteMail: (mail) => mails.push(mail) > 0,
@@ -269,7 +269,7 @@ t.test('an invitation is mailed once, if the service sends mail', async (t) => {
   t.ok(invited.body.link.endsWith(mails[0]?.token));
 });
 
-t.test('an invitation can be withdrawn, and an expired one is displayed as expired', async (t) => {
+test('an invitation can be withdrawn, and an expired one is displayed as expired', async (t) => {
   const { world, people, as } = await startProjects(t);
   const owner = as(people.owner);
   const invite = async (email: string) => {
@@ -296,7 +296,7 @@ t.test('an invitation can be withdrawn, and an expired one is displayed as expir
   t.equal(await outcomeOf(() => open(world, second)), 'CREDENTIAL_EXPIRED');
 });
 
-t.test('roles are set by owners, and take effect from the next request', async (t) => {
+test('roles are set by owners, and take effect from the next request', async (t) => {
   const { people, as, memberName } = await startProjects(t);
   const set = (person: SignedIn, role: string, by = people.owner, id = requestId()) =>
     as(by)('SetMemberRole', { name: memberName(person), requestId: id, role });
@@ -320,7 +320,7 @@ t.test('roles are set by owners, and take effect from the next request', async (
   });
 });
 
-t.test('owners remove anybody, any member leaves, and the project keeps an owner', async (t) => {
+test('owners remove anybody, any member leaves, and the project keeps an owner', async (t) => {
   const { world, people, as, memberName } = await startProjects(t);
   const remove = (who: SignedIn, by: SignedIn, id = requestId()) =>
     as(by)('RemoveMember', { name: memberName(who), requestId: id });
@@ -352,7 +352,7 @@ t.test('owners remove anybody, any member leaves, and the project keeps an owner
   );
 });
 
-t.test('API-21: credentials reach no project method', async (t) => {
+test('API-21: credentials reach no project method', async (t) => {
   const { world } = await startProjects(t);
   const methods = [
     'GetSelf',
@@ -377,29 +377,23 @@ t.test('API-21: credentials reach no project method', async (t) => {
   }
 });
 
-t.test(
-  'API-35: a signed-in user reads the service’s configuration without internal addresses',
-  async (t) => {
-    const { people, as } = await startProjects(t);
-    const { status, body } = await as(people.stranger)('GetServiceInfo', {});
-    t.equal(status, 200);
-    t.same(body, {
-      version: packageJson.version,
-      samplingIntervalSeconds: 30,
-      hasMail: false,
-      ciIssuers: [
-        { name: 'github', kind: 'github', url: 'https://token.actions.githubusercontent.com' },
-      ],
-      expandedDatacenters: ['DC-1'],
-      peopleCreateProjects: false,
-    });
-    t.match(serviceInfoOf({ ...INFO, smtpUrl: 'smtp://u:secret@mail.example' }), { hasMail: true });
-    t.notMatch(
-      JSON.stringify(serviceInfoOf({ ...INFO, smtpUrl: 'smtp://u:secret@m' })),
-      /secret|@m/,
-    );
-  },
-);
+test('API-35: a signed-in user reads the service’s configuration without internal addresses', async (t) => {
+  const { people, as } = await startProjects(t);
+  const { status, body } = await as(people.stranger)('GetServiceInfo', {});
+  t.equal(status, 200);
+  t.same(body, {
+    version: packageJson.version,
+    samplingIntervalSeconds: 30,
+    hasMail: false,
+    ciIssuers: [
+      { name: 'github', kind: 'github', url: 'https://token.actions.githubusercontent.com' },
+    ],
+    expandedDatacenters: ['DC-1'],
+    peopleCreateProjects: false,
+  });
+  t.match(serviceInfoOf({ ...INFO, smtpUrl: 'smtp://u:secret@mail.example' }), { hasMail: true });
+  t.notMatch(JSON.stringify(serviceInfoOf({ ...INFO, smtpUrl: 'smtp://u:secret@m' })), /secret|@m/);
+});
 
 const INFO = {
   smtpUrl: null,

@@ -1,5 +1,5 @@
 /** A session over RPC: its secret rotates with any answer, and no client loses its session. */
-import t from 'tap';
+import { test } from 'tap';
 import { createRotateCookie } from '../../src/identity/sign-in/session-cookie.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { cookieHeaders, ORIGIN, startRpcWorld } from '../support/api-in-process.ts';
@@ -18,7 +18,7 @@ function newSecret({
   )?.[1];
 }
 
-t.test('A session’s new secret comes with any answer, once for all requests', async (t) => {
+test('A session’s new secret comes with any answer, once for all requests', async (t) => {
   const world = await startRpcWorld(t, ({ people, clock, log }) => {
     const metrics = createMetrics({ clock, version: 'test' });
     t.teardown(() => metrics.close());

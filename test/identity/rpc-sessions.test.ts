@@ -2,12 +2,12 @@
  * A person's own sessions over RPC: they list them and end one, and cannot reach those of others.
  */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import { ORIGIN, startRpcWorld } from '../support/api-in-process.ts';
 
 const IAM = '/svc.project.v1.ProjectService/';
 
-t.test('a person lists their sessions and ends one; its open answers end with it', async (t) => {
+test('a person lists their sessions and ends one; its open answers end with it', async (t) => {
   const world = await startRpcWorld(t);
   const { send, authenticator, people, clock } = world;
   const ann = await world.signedInAs('demo', 'OWNER');

@@ -5,10 +5,10 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { FastifyInstance } from 'fastify';
-import t from 'tap';
+import { test } from 'tap';
 import { startSignInWorld } from '../support/sign-in-server.ts';
 
-t.test('a request with two credentials is rejected by every route', async (t) => {
+test('a request with two credentials is rejected by every route', async (t) => {
   const reached: string[] = [];
   const addRoutes = async (app: FastifyInstance) => {
     const note = async (request: { url: string }) => void reached.push(request.url);

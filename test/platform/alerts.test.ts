@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import t from 'tap';
+import { test } from 'tap';
 import { parse } from 'yaml';
 import { silentLog } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
@@ -25,13 +25,13 @@ interface Rule {
 
 const rules: readonly Rule[] = parse(text).groups[0].rules;
 
-t.test('promtool accepts the alert rules', needs('promtool 3.5.3'), async (t) => {
+test('promtool accepts the alert rules', needs('promtool 3.5.3'), async (t) => {
   const promtool = componentPath('promtool 3.5.3');
   const check = ['check', 'rules', '--lint-fatal', 'docs/operations/alerts.yml'];
   t.match((await promisify(execFile)(promtool, check, { cwd: root })).stdout, 'SUCCESS');
 });
 
-t.test(
+test(
   'alert rules fire on their fault, and not on a quiet service or one dead endpoint',
   needs('promtool 3.5.3'),
   async (t) => {
@@ -44,7 +44,7 @@ t.test(
   },
 );
 
-t.test('a running service exposes every metric that the alert rules read', async (t) => {
+test('a running service exposes every metric that the alert rules read', async (t) => {
   const { settings } = loadConfig([], {
     SVC_DATA: dataFolder(t),
     SVC_LISTEN: '127.0.0.1:0',

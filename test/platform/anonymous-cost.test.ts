@@ -5,7 +5,7 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { type DescMethod, getOption } from '@bufbuild/protobuf';
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { Policy_Access, policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
 import { bodyBytesMaxOf } from '../../src/platform/api/message-bytes.ts';
 import {
@@ -56,7 +56,7 @@ const BODY_KIB: Readonly<Record<string, number>> = {
 };
 const PACKERS = { gzip: gzipSync, br: brotliCompressSync };
 
-t.test('a method without a credential reads at most 24 KiB, packed or not', async (t) => {
+test('a method without a credential reads at most 24 KiB, packed or not', async (t) => {
   const world = await startRpcWorld(t);
   t.ok(anonymous.length >= 3, 'such methods exist');
   for (const method of methods) {
@@ -81,7 +81,7 @@ t.test('a method without a credential reads at most 24 KiB, packed or not', asyn
   }
 });
 
-t.test('an unknown path is rejected before its body is parsed', async (t) => {
+test('an unknown path is rejected before its body is parsed', async (t) => {
   const world = await startRpcWorld(t);
   for (const path of ['/nothing', '/svc.shell.v1.ShellService/Run']) {
     const answer = await world.send(path, '{"broken', { key: null });
@@ -89,7 +89,7 @@ t.test('an unknown path is rejected before its body is parsed', async (t) => {
   }
 });
 
-t.test('a body that fails to unpack is rejected and counted, and logs no error', async (t) => {
+test('a body that fails to unpack is rejected and counted, and logs no error', async (t) => {
   const world = await startRpcWorld(t);
   for (const method of unary) {
     for (const [name, pack] of Object.entries(PACKERS)) {
@@ -111,7 +111,7 @@ t.test('a body that fails to unpack is rejected and counted, and logs no error',
   t.same(world.lines, []);
 });
 
-t.test('a damaged packed body is always the caller’s mistake and never a 5xx', async (t) => {
+test('a damaged packed body is always the caller’s mistake and never a 5xx', async (t) => {
   const world = await startRpcWorld(t);
   const path = '/svc.monitoring.v1.MonitoringService/ListVMMonitoring';
   const body = JSON.stringify({ projectName: 'projects/demo', filter: 'y'.repeat(300) });
@@ -155,7 +155,7 @@ function limitsOf(t: Test) {
   return { clock, metrics, limits, fail };
 }
 
-t.test('an address may fail up to its burst, then once per refill', async (t) => {
+test('an address may fail up to its burst, then once per refill', async (t) => {
   const { clock, metrics, fail } = limitsOf(t);
   const { burst, refillMs } = FAILURES_OF_ADDRESS;
   t.equal(fail('192.0.2.1', burst + 50), burst);
@@ -165,7 +165,7 @@ t.test('an address may fail up to its burst, then once per refill', async (t) =>
   t.match(await metrics.text(), /svc_anonymous_limited_total\{limit="address"\} 96/);
 });
 
-t.test('IPv6 is counted per /64 network, IPv4 mapped to IPv6 as IPv4', async (t) => {
+test('IPv6 is counted per /64 network, IPv4 mapped to IPv6 as IPv4', async (t) => {
   const { fail } = limitsOf(t);
   const { burst } = FAILURES_OF_ADDRESS;
   t.equal(fail('2001:db8:1:2::1', burst), burst);
@@ -175,13 +175,13 @@ t.test('IPv6 is counted per /64 network, IPv4 mapped to IPv6 as IPv4', async (t)
   t.equal(fail('::ffff:192.0.2.1', 1), 0);
 });
 
-t.test('successful calls cost nothing', async (t) => {
+test('successful calls cost nothing', async (t) => {
   const { limits, fail } = limitsOf(t);
   for (let i = 0; i < FAILURES_OF_ADDRESS.burst * 3; i++) limits.admit('192.0.2.1')();
   t.equal(fail('192.0.2.1', 1_000), FAILURES_OF_ADDRESS.burst);
 });
 
-t.test('an attack from many addresses blocks strangers but no known address', async (t) => {
+test('an attack from many addresses blocks strangers but no known address', async (t) => {
   const { clock, metrics, limits, fail } = limitsOf(t);
   limits.admit('198.51.100.7')();
   let admitted = 0;
@@ -200,40 +200,37 @@ t.test('an attack from many addresses blocks strangers but no known address', as
   t.equal(fail('198.51.100.7', 1), 0, 'after an hour it is a stranger again');
 });
 
-t.test(
-  'over the API: 429 in the envelope with Retry-After, and a neighbour is served',
-  async (t) => {
-    const world = await startCiRpcWorld(t);
-    const trustName = await world.connect();
-    const exchange = (address: string, assertion: string) =>
-      world.anonymous('ExchangeCiToken', { trustName, assertion }, { address });
-    for (let i = 0; i < FAILURES_OF_ADDRESS.burst; i++) {
-      const answer = await exchange('192.0.2.1', 'a.b.c');
-      if (answer.reason !== 'BAD_ASSERTION') t.fail(`${i}: ${answer.reason}`);
-    }
-    const limited = await exchange('192.0.2.1', await world.mint());
-    t.match(limited, {
-      status: 429,
-      reason: 'TOO_MANY_REQUESTS',
-      body: { code: 'resource_exhausted' },
-    });
-    t.match(limited.headers['retry-after'], /^[1-9]\d*$/);
-    t.equal((await exchange('192.0.2.2', await world.mint())).status, 200);
-    await world.clock.advance(FAILURES_OF_ADDRESS.refillMs);
-    t.equal(
-      (await exchange('192.0.2.1', await world.mint())).status,
-      200,
-      'one more call is admitted',
-    );
-    t.equal(
-      (await exchange('192.0.2.1', await world.mint())).status,
-      200,
-      'a successful call costs nothing',
-    );
-  },
-);
+test('over the API: 429 in the envelope with Retry-After, and a neighbour is served', async (t) => {
+  const world = await startCiRpcWorld(t);
+  const trustName = await world.connect();
+  const exchange = (address: string, assertion: string) =>
+    world.anonymous('ExchangeCiToken', { trustName, assertion }, { address });
+  for (let i = 0; i < FAILURES_OF_ADDRESS.burst; i++) {
+    const answer = await exchange('192.0.2.1', 'a.b.c');
+    if (answer.reason !== 'BAD_ASSERTION') t.fail(`${i}: ${answer.reason}`);
+  }
+  const limited = await exchange('192.0.2.1', await world.mint());
+  t.match(limited, {
+    status: 429,
+    reason: 'TOO_MANY_REQUESTS',
+    body: { code: 'resource_exhausted' },
+  });
+  t.match(limited.headers['retry-after'], /^[1-9]\d*$/);
+  t.equal((await exchange('192.0.2.2', await world.mint())).status, 200);
+  await world.clock.advance(FAILURES_OF_ADDRESS.refillMs);
+  t.equal(
+    (await exchange('192.0.2.1', await world.mint())).status,
+    200,
+    'one more call is admitted',
+  );
+  t.equal(
+    (await exchange('192.0.2.1', await world.mint())).status,
+    200,
+    'a successful call costs nothing',
+  );
+});
 
-t.test('rejected credentials of an address are limited, its valid ones are not', async (t) => {
+test('rejected credentials of an address are limited, its valid ones are not', async (t) => {
   const world = await startRpcWorld(t);
   const address = '192.0.2.1';
   const list = (key: string | null, from = address) =>

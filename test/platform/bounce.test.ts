@@ -1,7 +1,7 @@
 /** Bounces: the examples of RFC 3464, those of real mail servers, and other mails. */
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { isAboutAddress, parseBounces } from '../../src/platform/mail/bounce.ts';
 import { tries } from '../support/tries.ts';
 
@@ -86,7 +86,7 @@ Final-Recipient: rfc822;thomas@de-montfort.ac.uk
 Action: delayed
 Status: 4.0.0 (unknown temporary failure)`;
 
-t.test('HOOK-26: the examples of RFC 3464 are read', async (t) => {
+test('HOOK-26: the examples of RFC 3464 are read', async (t) => {
   const read = (fields: string) =>
     parseBounces(report(fields)).map((bounce) => {
       t.equal(bounce.messageId, ID);
@@ -102,7 +102,7 @@ t.test('HOOK-26: the examples of RFC 3464 are read', async (t) => {
   t.same(read(E4), [['delayed', '4.0.0', false]]);
 });
 
-t.test('HOOK-26: the reports of Exim and Postfix are read', async (t) => {
+test('HOOK-26: the reports of Exim and Postfix are read', async (t) => {
   for (const [name, status] of [
     ['exim', '5.0.0'],
     ['postfix', '5.1.1'],
@@ -114,13 +114,13 @@ t.test('HOOK-26: the reports of Exim and Postfix are read', async (t) => {
   }
 });
 
-t.test('HOOK-26: a report without the mail names it by its envelope id', async (t) => {
+test('HOOK-26: a report without the mail names it by its envelope id', async (t) => {
   const about = `Original-Envelope-Id: ${ID}\n${E3}`;
   t.equal(parseBounces(report(about, 'Subject: x'))[0]?.messageId, ID);
   t.same(parseBounces(report(E3, 'Subject: x')), [], 'without both it is of no use');
 });
 
-t.test('HOOK-26: only a permanent fault of the address ends it', async (t) => {
+test('HOOK-26: only a permanent fault of the address ends it', async (t) => {
   const about = (status: string, diagnostic = '') => {
     const fields = `Reporting-MTA: dns; x\n\nAction: failed\nStatus: ${status}\n${diagnostic}`;
     return parseBounces(report(fields)).map(isAboutAddress);
@@ -133,7 +133,7 @@ t.test('HOOK-26: only a permanent fault of the address ends it', async (t) => {
   t.same(about('5.0.0', policy), [false], "the remote server's own status counts");
 });
 
-t.test('HOOK-26: encoded reports are read', async (t) => {
+test('HOOK-26: encoded reports are read', async (t) => {
   const encoded = (encoding: string, body: string) =>
     report('@').replace(
       'content-type: message/delivery-status\n\n@',
@@ -148,7 +148,7 @@ t.test('HOOK-26: encoded reports are read', async (t) => {
   }
 });
 
-t.test('other mails are no reports, and nothing throws', async (t) => {
+test('other mails are no reports, and nothing throws', async (t) => {
   for (const source of [
     '',
     '\n',

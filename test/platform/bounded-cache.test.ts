@@ -1,8 +1,8 @@
 /** The bounded cache evicts the entry that was set longest ago, and no other. */
-import t from 'tap';
+import { test } from 'tap';
 import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
 
-t.test('a new entry beyond the bound evicts the oldest one', (t) => {
+test('a new entry beyond the bound evicts the oldest one', async (t) => {
   const cache = new BoundedCache<string, number>(3);
   for (const [i, key] of ['a', 'b', 'c'].entries()) cache.set(key, i);
   cache.set('a', 10);
@@ -13,5 +13,4 @@ t.test('a new entry beyond the bound evicts the oldest one', (t) => {
   cache.delete('c');
   cache.set('e', 4);
   t.same(read('ade'), [10, 3, 4], 'a deleted key frees its slot');
-  t.end();
 });

@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import {
   type ChangeBucket,
   ChangeLimits,
@@ -27,7 +27,7 @@ import { tries } from '../support/tries.ts';
 const MIB = 2 ** 20;
 const OPTIONS = { numRuns: tries(200) };
 
-t.test('LIMIT-23: no sequence of requests exceeds the burst plus the rate', async () => {
+test('LIMIT-23: no sequence of requests exceeds the burst plus the rate', async () => {
   const waits = fc.array(fc.integer({ min: 0, max: 60_000 }), { maxLength: 400 });
   const property = fc.asyncProperty(
     fc.integer({ min: 1, max: 20 }),
@@ -53,7 +53,7 @@ t.test('LIMIT-23: no sequence of requests exceeds the burst plus the rate', asyn
   await fc.assert(property, OPTIONS);
 });
 
-t.test('LIMIT-26: on a nearly full disk the largest writers are rejected first', async () => {
+test('LIMIT-26: on a nearly full disk the largest writers are rejected first', async () => {
   const bytes = fc.integer({ min: 0, max: 64 * MIB });
   const free = fc.integer({ min: 0, max: 1_200 });
   const property = fc.asyncProperty(
@@ -83,7 +83,7 @@ const step = (machine: string, type: string, more: object = {}): InstanceStep =>
   event: { type, at: 0, ...more },
 });
 
-t.test('LIMIT-25: steps that end access or acknowledge are recognised', (t) => {
+test('LIMIT-25: steps that end access or acknowledge are recognised', async (t) => {
   const never = [
     [step('credential', 'revoked')],
     [step('serviceAccount', 'disabled'), step('ciConnection', 'accountDisabled')],
@@ -104,7 +104,6 @@ t.test('LIMIT-25: steps that end access or acknowledge are recognised', (t) => {
     [step('credential', 'xstate.init'), step('credential', 'rotated')],
   ];
   for (const steps of counted) t.notOk(isNeverRefused(steps), JSON.stringify(steps));
-  t.end();
 });
 
 const robot: Actor = { kind: 'key', name: 'projects/demo/keys/k' };
@@ -159,7 +158,7 @@ const worldOf = (t: Parameters<typeof startWorld>[0], disk?: () => DiskState, pa
     admission: (clock) => new ChangeLimits(disk === undefined ? { clock } : { clock, disk }),
   });
 
-t.test('LIMIT-23: beyond the burst at most one change per second is committed', async (t) => {
+test('LIMIT-23: beyond the burst at most one change per second is committed', async (t) => {
   const world = await worldOf(t);
   await limited(world, { changesPerSecond: 1 });
   const flood = () => Promise.all(Array.from({ length: 200 }, () => change(world)));
@@ -174,7 +173,7 @@ t.test('LIMIT-23: beyond the burst at most one change per second is committed', 
   t.equal((await flood()).filter((each) => each === 'done').length, 3);
 });
 
-t.test('LIMIT-23: commits of one member are taken from the bucket of another', async (t) => {
+test('LIMIT-23: commits of one member are taken from the bucket of another', async (t) => {
   const world = await worldOf(t);
   await limited(world, { changesPerSecond: 1 });
   const limits = new ChangeLimits({ clock: world.clock });
@@ -190,7 +189,7 @@ t.test('LIMIT-23: commits of one member are taken from the bucket of another', a
   t.equal(await change(beside, { by: service }), 'done');
 });
 
-t.test('LIMIT-24: each day has its own limit of bytes', async (t) => {
+test('LIMIT-24: each day has its own limit of bytes', async (t) => {
   const world = await worldOf(t);
   await limited(world, { changeBytesPerDay: 10_000 });
   const size = 4_000;
@@ -204,7 +203,7 @@ t.test('LIMIT-24: each day has its own limit of bytes', async (t) => {
   t.equal(await change(world, { size }), 'done');
 });
 
-t.test('LIMIT-24: a restarted or another member continues the day’s count', async (t) => {
+test('LIMIT-24: a restarted or another member continues the day’s count', async (t) => {
   const path = join(t.testdir(), 'control.db');
   let used = 0;
   await t.test('before', async (t) => {
@@ -225,7 +224,7 @@ t.test('LIMIT-24: a restarted or another member continues the day’s count', as
   t.equal(await change(again, { size: 4_000 }), 'LIMIT_EXCEEDED changeBytesPerDay');
 });
 
-t.test('LIMIT-26: a nearly full disk rejects the largest writer first, then all', async (t) => {
+test('LIMIT-26: a nearly full disk rejects the largest writer first, then all', async (t) => {
   const disk = { freeBytes: 1_000 * MIB, reserveBytes: 500 * MIB };
   const world = await worldOf(t, () => disk);
   await limited(world, { changeBytesPerDay: 10_000 });
@@ -244,7 +243,7 @@ t.test('LIMIT-26: a nearly full disk rejects the largest writer first, then all'
   t.equal(await change(world), 'done', 'accepted after space was freed');
 });
 
-t.test('LIMIT-26: the file system is queried once per second', async (t) => {
+test('LIMIT-26: the file system is queried once per second', async (t) => {
   const clock = new VirtualClock(0);
   let requested = 0;
   const statfs = (() => ({ bavail: ++requested, bsize: MIB })) as never;

@@ -1,5 +1,5 @@
 /** Steps of the machine's clock in `/readyz`, on a virtual clock. */
-import t from 'tap';
+import { test } from 'tap';
 import { ClockWatch } from '../../src/platform/clock-watch.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 
@@ -13,7 +13,7 @@ function watching() {
   return { clock, counts, check: watch.check };
 }
 
-t.test('DUR-28: a step back is reported with its size and with the re-based things', async (t) => {
+test('DUR-28: a step back is reported with its size and with the re-based things', async (t) => {
   const { clock, counts, check } = watching();
   clock.jump(HOUR_MS);
   t.match(check(), { state: 'ready' }, 'forward is no step back');
@@ -36,14 +36,14 @@ t.test('DUR-28: a step back is reported with its size and with the re-based thin
   t.match(check(), { reason: /set back, noticed .*: projects: 1\./ }, 'counted afresh');
 });
 
-t.test('DUR-28: a step between two looks is known by what was re-based', async (t) => {
+test('DUR-28: a step between two looks is known by what was re-based', async (t) => {
   const { clock, counts, check } = watching();
   await clock.advance(1_000);
   counts.delays += 2;
   t.match(check(), { state: 'degraded', reason: /was set back, noticed .* delays: 2/ });
 });
 
-t.test('DUR-28: usual corrections are not reported', async (t) => {
+test('DUR-28: usual corrections are not reported', async (t) => {
   const { clock, check } = watching();
   for (let i = 0; i < 20; i++) {
     clock.jump(-9_999);

@@ -1,8 +1,8 @@
 /** The machine's clock. Every test that runs on virtual time covers the virtual clock. */
-import t from 'tap';
+import { test } from 'tap';
 import { systemClock } from '../../streams/platform/clock.ts';
 
-t.test('an elapsed delay wakes at once, without a warning from Node', async (t) => {
+test('an elapsed delay wakes at once, without a warning from Node', async (t) => {
   const warnings: Error[] = [];
   const note = (warning: Error): void => void warnings.push(warning);
   process.on('warning', note);
@@ -13,7 +13,7 @@ t.test('an elapsed delay wakes at once, without a warning from Node', async (t) 
   t.same(warnings, []);
 });
 
-t.test('a cancelled wake-up does not fire', async (t) => {
+test('a cancelled wake-up does not fire', async (t) => {
   const cancel = systemClock.wakeAfter(0, () => t.fail('it came'));
   cancel();
   cancel();

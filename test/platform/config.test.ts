@@ -4,7 +4,7 @@
  * an error.
  */
 import { readFileSync } from 'node:fs';
-import t from 'tap';
+import { test } from 'tap';
 import { closestName } from '../../actors/platform/closest-name.ts';
 import { FolderLocked } from '../../sqlite/platform/lock-file.ts';
 import type { StopSignal, Surroundings } from '../../src/cli/command.ts';
@@ -29,7 +29,7 @@ function problemsOf(flags: string[], environment: Record<string, string>): reado
   return [];
 }
 
-t.test('without flags and environment every setting has its documented default', async (t) => {
+test('without flags and environment every setting has its documented default', async (t) => {
   const { settings, warnings } = loadConfig([], { PATH: '/usr/bin', SVC_NATS_URL: '' });
   t.same(warnings, []);
   t.match(settings, {
@@ -53,7 +53,7 @@ t.test('without flags and environment every setting has its documented default',
   });
 });
 
-t.test('a valid value is parsed alike from each source', async (t) => {
+test('a valid value is parsed alike from each source', async (t) => {
   const cases: [string[], Record<string, string>, object][] = [
     [['--listen', '[::1]:0'], {}, { listen: { host: '::1', port: 0 } }],
     [
@@ -118,7 +118,7 @@ t.test('a valid value is parsed alike from each source', async (t) => {
   }
 });
 
-t.test('an invalid value, name or combination is rejected with a valid alternative', async (t) => {
+test('an invalid value, name or combination is rejected with a valid alternative', async (t) => {
   const cases: [string[], Record<string, string>, RegExp][] = [
     [[], { SVC_LISTN: 'x' }, /^SVC_LISTN is not a setting: did you mean SVC_LISTEN\?/],
     [[], { SVC_PORT: '8080' }, /^SVC_PORT is not a setting/],
@@ -199,7 +199,7 @@ t.test('an invalid value, name or combination is rejected with a valid alternati
   }
 });
 
-t.test('all problems are reported at once, without the value of a secret setting', async (t) => {
+test('all problems are reported at once, without the value of a secret setting', async (t) => {
   const problems = problemsOf(['--nats-url', 'ftp://me:hunter2@nats'], {
     SVC_DEMO: '7',
     SVC_ROLE: 'all',
@@ -209,26 +209,23 @@ t.test('all problems are reported at once, without the value of a secret setting
   t.match(problems.join('\n'), /SVC_ROLE is not a setting: did you mean SVC_ROLES/);
 });
 
-t.test(
-  'variables that Kubernetes injects are ignored with a warning, those of other commands silently',
-  async (t) => {
-    const injected = {
-      SVC_SERVICE_HOST: '10.96.0.12',
-      SVC_SERVICE_PORT: '8080',
-      SVC_SERVICE_PORT_HTTP: '8080',
-      SVC_PORT: 'tcp://10.96.0.12:8080',
-      SVC_PORT_8080_TCP: 'tcp://10.96.0.12:8080',
-      SVC_PORT_8080_TCP_ADDR: '10.96.0.12',
-      SVC_NATS_SERVICE_HOST: 'fd00::1',
-    };
-    const others = { SVC_API_KEY: 'k', SVC_TRUST: 't', SVC_REEXEC: '1', SVC_TEST_REQUIRE: 'all' };
-    const { warnings } = loadConfig([], { ...injected, ...others });
-    t.equal(warnings.length, Object.keys(injected).length);
-    t.ok(warnings.every((warning) => /is ignored: Kubernetes injects it/.test(warning)));
-  },
-);
+test('variables that Kubernetes injects are ignored with a warning, those of other commands silently', async (t) => {
+  const injected = {
+    SVC_SERVICE_HOST: '10.96.0.12',
+    SVC_SERVICE_PORT: '8080',
+    SVC_SERVICE_PORT_HTTP: '8080',
+    SVC_PORT: 'tcp://10.96.0.12:8080',
+    SVC_PORT_8080_TCP: 'tcp://10.96.0.12:8080',
+    SVC_PORT_8080_TCP_ADDR: '10.96.0.12',
+    SVC_NATS_SERVICE_HOST: 'fd00::1',
+  };
+  const others = { SVC_API_KEY: 'k', SVC_TRUST: 't', SVC_REEXEC: '1', SVC_TEST_REQUIRE: 'all' };
+  const { warnings } = loadConfig([], { ...injected, ...others });
+  t.equal(warnings.length, Object.keys(injected).length);
+  t.ok(warnings.every((warning) => /is ignored: Kubernetes injects it/.test(warning)));
+});
 
-t.test('a service that listens beyond loopback without a public URL logs a warning', async (t) => {
+test('a service that listens beyond loopback without a public URL logs a warning', async (t) => {
   const warned = (environment: Record<string, string>) => loadConfig([], environment).warnings;
   const tls = { SVC_TLS_CERT_FILE: 'c', SVC_TLS_KEY_FILE: 'k' };
   t.match(warned({ SVC_TRUSTED_PROXY: '10.0.0.1' }), [/^SVC_TRUSTED_PROXY lets others .* sign in/]);
@@ -237,7 +234,7 @@ t.test('a service that listens beyond loopback without a public URL logs a warni
   t.same(warned(tls), []);
 });
 
-t.test('a public URL whose cookies other programs of the machine get logs a warning', async (t) => {
+test('a public URL whose cookies other programs of the machine get logs a warning', async (t) => {
   const warned = (url: string) => loadConfig([], { SVC_PUBLIC_URL: url }).warnings;
   for (const url of ['http://localhost:8080', 'http://127.0.0.1:8080', 'http://[::1]:8080']) {
     t.match(warned(url), [/^SVC_PUBLIC_URL is http.* every port of the machine: leave it out/]);
@@ -246,7 +243,7 @@ t.test('a public URL whose cookies other programs of the machine get logs a warn
   t.same(warned('https://localhost:8443'), []);
 });
 
-t.test('docs/configuration.md and svc help serve match the settings table', async (t) => {
+test('docs/configuration.md and svc help serve match the settings table', async (t) => {
   t.equal(readFileSync(page, 'utf8'), settingsPage(), 'npm run generate updates it');
   for (const { name } of Object.values(settingsTable)) {
     t.match(settingsHelp(), `--${flagOf(name)}, ${name}\n`);
@@ -254,7 +251,7 @@ t.test('docs/configuration.md and svc help serve match the settings table', asyn
   }
 });
 
-t.test('closestName finds a misspelt name and ignores an unrelated one', async (t) => {
+test('closestName finds a misspelt name and ignores an unrelated one', async (t) => {
   t.equal(closestName('serv', ['serve', 'version']), 'serve');
   t.equal(
     closestName('SVC_TLS_CERTFILE', ['SVC_TLS_KEY_FILE', 'SVC_TLS_CERT_FILE']),
@@ -290,28 +287,25 @@ function surroundings(environment: Record<string, string> = {}) {
   return { out, given, signal, listeners };
 }
 
-t.test(
-  'svc answers help, version, unknown commands and a missing command, and exits',
-  async (t) => {
-    const cases: [string[], number, 'stdout' | 'stderr', RegExp][] = [
-      [[], 0, 'stdout', /serve\s+Run the service/],
-      [['--help'], 0, 'stdout', /Usage: svc <command>/],
-      [['help', 'serve'], 0, 'stdout', /--listen, SVC_LISTEN/],
-      [['serve', '--help'], 0, 'stdout', /--listen, SVC_LISTEN/],
-      [['--version'], 0, 'stdout', /^svc \d+\.\d+\.\d+ \(node 2\d/],
-      [['sevre'], 2, 'stderr', /"sevre" is not a command: did you mean "svc serve"\?/],
-      [['help', 'xyz'], 2, 'stderr', /"svc help" lists the commands/],
-      [['serve', '--listn', ':1'], 2, 'stderr', /failed to start:\n {2}--listn is not a flag/],
-    ];
-    for (const [argv, code, stream, expected] of cases) {
-      const { out, given } = surroundings();
-      t.equal(await runProgram(argv, given), code, argv.join(' '));
-      t.match(out[stream], expected);
-    }
-  },
-);
+test('svc answers help, version, unknown commands and a missing command, and exits', async (t) => {
+  const cases: [string[], number, 'stdout' | 'stderr', RegExp][] = [
+    [[], 0, 'stdout', /serve\s+Run the service/],
+    [['--help'], 0, 'stdout', /Usage: svc <command>/],
+    [['help', 'serve'], 0, 'stdout', /--listen, SVC_LISTEN/],
+    [['serve', '--help'], 0, 'stdout', /--listen, SVC_LISTEN/],
+    [['--version'], 0, 'stdout', /^svc \d+\.\d+\.\d+ \(node 2\d/],
+    [['sevre'], 2, 'stderr', /"sevre" is not a command: did you mean "svc serve"\?/],
+    [['help', 'xyz'], 2, 'stderr', /"svc help" lists the commands/],
+    [['serve', '--listn', ':1'], 2, 'stderr', /failed to start:\n {2}--listn is not a flag/],
+  ];
+  for (const [argv, code, stream, expected] of cases) {
+    const { out, given } = surroundings();
+    t.equal(await runProgram(argv, given), code, argv.join(' '));
+    t.match(out[stream], expected);
+  }
+});
 
-t.test('a command is found under the name in its help', async (t) => {
+test('a command is found under the name in its help', async (t) => {
   for (const { name } of await allCommands()) {
     const { out, given } = surroundings();
     t.equal(await runProgram([name, '--help'], given), 0, name);
@@ -342,39 +336,36 @@ function fakeService(): Started {
   return { service, fail, calls };
 }
 
-t.test(
-  'svc serve prints at most five lines, reloads on SIGHUP, stops on SIGTERM with exit code 0',
-  async (t) => {
-    const { service, calls } = fakeService();
-    const { out, given, signal, listeners } = surroundings({
-      SVC_SERVICE_HOST: '10.0.0.1',
-    });
-    const started = Promise.withResolvers<void>();
-    const code = createServeCommand(async ({ settings }) => {
-      t.equal(settings.datacenter, 'DC-7');
-      setImmediate(started.resolve);
-      return service;
-    }).run(['--datacenter', 'DC-7'], given);
-    await started.promise;
-    t.ok(out.stdout.trimEnd().split('\n').length <= 5);
-    t.match(
-      out.stdout,
-      /watches this host \(DC-7\) every 30 s; .*\ndashboard and API on http:\/\/127.0.0.1:8080/,
-    );
-    t.match(out.stdout, `'/tmp/it'\\''s/demo.json' | curl`);
-    t.notMatch(out.stdout, 'svc_link', 'output that is not a terminal may be a log');
-    t.match(out.log, /SVC_SERVICE_HOST is ignored: Kubernetes injects it/);
-    signal('SIGHUP');
-    signal('SIGTERM');
-    signal('SIGTERM');
-    t.equal(await code, 0);
-    t.same(calls, ['reload', 'stop']);
-    t.same(out.exits, [], 'a signal that a parent passes on again counts once');
-    t.equal(listeners.size, 0);
-  },
-);
+test('svc serve prints at most five lines, reloads on SIGHUP, stops on SIGTERM with exit code 0', async (t) => {
+  const { service, calls } = fakeService();
+  const { out, given, signal, listeners } = surroundings({
+    SVC_SERVICE_HOST: '10.0.0.1',
+  });
+  const started = Promise.withResolvers<void>();
+  const code = createServeCommand(async ({ settings }) => {
+    t.equal(settings.datacenter, 'DC-7');
+    setImmediate(started.resolve);
+    return service;
+  }).run(['--datacenter', 'DC-7'], given);
+  await started.promise;
+  t.ok(out.stdout.trimEnd().split('\n').length <= 5);
+  t.match(
+    out.stdout,
+    /watches this host \(DC-7\) every 30 s; .*\ndashboard and API on http:\/\/127.0.0.1:8080/,
+  );
+  t.match(out.stdout, `'/tmp/it'\\''s/demo.json' | curl`);
+  t.notMatch(out.stdout, 'svc_link', 'output that is not a terminal may be a log');
+  t.match(out.log, /SVC_SERVICE_HOST is ignored: Kubernetes injects it/);
+  signal('SIGHUP');
+  signal('SIGTERM');
+  signal('SIGTERM');
+  t.equal(await code, 0);
+  t.same(calls, ['reload', 'stop']);
+  t.same(out.exits, [], 'a signal that a parent passes on again counts once');
+  t.equal(listeners.size, 0);
+});
 
-t.test('DASH-01: svc serve reports a missing dashboard with the command to run', async (t) => {
+test('DASH-01: svc serve reports a missing dashboard with the command to run', async (t) => {
   const { service, fail } = fakeService();
   const { out, given } = surroundings();
   const dashboardFault = 'The dashboard is not built. Run "npm run dashboard"';
@@ -385,7 +376,7 @@ t.test('DASH-01: svc serve reports a missing dashboard with the command to run',
   t.match(out.stdout, `\n${dashboardFault}\n`);
 });
 
-t.test('svc serve prints the first owner’s link on a terminal', async (t) => {
+test('svc serve prints the first owner’s link on a terminal', async (t) => {
   const { service, fail } = fakeService();
   const { out, given } = surroundings();
   const terminal = { ...given, isStdoutTerminal: true };
@@ -395,7 +386,7 @@ t.test('svc serve prints the first owner’s link on a terminal', async (t) => {
   t.match(out.stdout, '\n  http://127.0.0.1:8080/auth/link#svc_link_1\n');
 });
 
-t.test('svc serve stops the service and exits with code 1 after a fatal error', async (t) => {
+test('svc serve stops the service and exits with code 1 after a fatal error', async (t) => {
   const { service, fail, calls } = fakeService();
   const { out, given } = surroundings();
   const code = createServeCommand(async () => service).run([], given);
@@ -405,64 +396,53 @@ t.test('svc serve stops the service and exits with code 1 after a fatal error', 
   t.match(out.log, /The stream was recreated/);
 });
 
-t.test(
-  'a known start-up error is reported in one sentence, an unknown one with its stack',
-  async (t) => {
-    const cases: [Error, number, RegExp, RegExp][] = [
-      [
-        new FolderLocked('The folder is in use'),
-        1,
-        /failed to start:\n {2}The folder is in use\n$/,
-        /at /,
-      ],
-      [new ConfigError(['One', 'Two']), 2, /failed to start:\n {2}One\n {2}Two\n$/, /at /],
-      [
-        new TypeError('x is undefined'),
-        1,
-        /failed unexpectedly: TypeError: x is.*\n +at /,
-        /start:/,
-      ],
-    ];
-    for (const [fault, code, expected, unexpected] of cases) {
-      const { out, given, listeners } = surroundings();
-      const command = createServeCommand(async () => {
-        throw fault;
-      });
-      t.equal(await runCommand(command, [], given), code);
-      t.match(out.stderr, expected);
-      t.notMatch(out.stderr, unexpected);
-      t.equal(listeners.size, 0);
-    }
-  },
-);
-
-t.test(
-  'the log is JSON lines or readable text, with the clock’s time and without secrets',
-  async (t) => {
-    const clock = new VirtualClock(Date.UTC(2026, 0, 2, 3, 4, 5, 6));
-    const lines: string[] = [];
-    const write = (line: string): void => void lines.push(line);
-    const key = `svc_sk_01ABC_${'x'.repeat(49)}`;
-    const log = createLog({ level: 'info', readable: false, clock, write });
-    log.debug({}, 'not written');
-    log
-      .child({ part: 'api' })
-      .warn({ headers: { authorization: key }, err: new Error(`bad ${key}`) }, 'Reported');
-    t.equal(lines.length, 1);
-    const parsed = JSON.parse(lines[0] ?? '') as Record<string, unknown>;
-    t.match(parsed, {
-      level: 'warn',
-      time: '2026-01-02T03:04:05.006Z',
-      part: 'api',
-      msg: 'Reported',
+test('a known start-up error is reported in one sentence, an unknown one with its stack', async (t) => {
+  const cases: [Error, number, RegExp, RegExp][] = [
+    [
+      new FolderLocked('The folder is in use'),
+      1,
+      /failed to start:\n {2}The folder is in use\n$/,
+      /at /,
+    ],
+    [new ConfigError(['One', 'Two']), 2, /failed to start:\n {2}One\n {2}Two\n$/, /at /],
+    [new TypeError('x is undefined'), 1, /failed unexpectedly: TypeError: x is.*\n +at /, /start:/],
+  ];
+  for (const [fault, code, expected, unexpected] of cases) {
+    const { out, given, listeners } = surroundings();
+    const command = createServeCommand(async () => {
+      throw fault;
     });
-    t.notMatch(lines[0], 'xxxx');
-    t.match(lines[0], 'svc_sk_01ABC_[redacted]');
-    createLog({ level: 'info', readable: true, clock, write }).info({ part: 'a', n: 1 }, 'Read me');
-    t.equal(lines[1], '03:04:05.006 INFO  Read me  part=a  n=1\n');
-    t.equal(
-      scrubSecrets('whsec_AAEC+/= Bearer abc.def nats://me:pw@host https://a.b/c'),
-      'whsec_[redacted] Bearer [redacted] nats://[redacted]@host https://a.b/c',
-    );
-  },
-);
+    t.equal(await runCommand(command, [], given), code);
+    t.match(out.stderr, expected);
+    t.notMatch(out.stderr, unexpected);
+    t.equal(listeners.size, 0);
+  }
+});
+
+test('the log is JSON lines or readable text, with the clock’s time and without secrets', async (t) => {
+  const clock = new VirtualClock(Date.UTC(2026, 0, 2, 3, 4, 5, 6));
+  const lines: string[] = [];
+  const write = (line: string): void => void lines.push(line);
+  const key = `svc_sk_01ABC_${'x'.repeat(49)}`;
+  const log = createLog({ level: 'info', readable: false, clock, write });
+  log.debug({}, 'not written');
+  log
+    .child({ part: 'api' })
+    .warn({ headers: { authorization: key }, err: new Error(`bad ${key}`) }, 'Reported');
+  t.equal(lines.length, 1);
+  const parsed = JSON.parse(lines[0] ?? '') as Record<string, unknown>;
+  t.match(parsed, {
+    level: 'warn',
+    time: '2026-01-02T03:04:05.006Z',
+    part: 'api',
+    msg: 'Reported',
+  });
+  t.notMatch(lines[0], 'xxxx');
+  t.match(lines[0], 'svc_sk_01ABC_[redacted]');
+  createLog({ level: 'info', readable: true, clock, write }).info({ part: 'a', n: 1 }, 'Read me');
+  t.equal(lines[1], '03:04:05.006 INFO  Read me  part=a  n=1\n');
+  t.equal(
+    scrubSecrets('whsec_AAEC+/= Bearer abc.def nats://me:pw@host https://a.b/c'),
+    'whsec_[redacted] Bearer [redacted] nats://[redacted]@host https://a.b/c',
+  );
+});

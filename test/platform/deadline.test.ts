@@ -1,11 +1,11 @@
 /** Work within a time limit, on a virtual clock. */
-import t from 'tap';
+import { test } from 'tap';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { unlessAborted, withDeadline, withinTime } from '../../streams/platform/deadline.ts';
 
 const never = new Promise<string>(() => {});
 
-t.test('work that ignores its signal is abandoned at its deadline', async (t) => {
+test('work that ignores its signal is abandoned at its deadline', async (t) => {
   const clock = new VirtualClock(0);
   const limit = { ms: 1_000, reason: () => new Error('too slow') };
   const run = withDeadline(clock, limit, (signal) => unlessAborted(signal, never));
@@ -14,7 +14,7 @@ t.test('work that ignores its signal is abandoned at its deadline', async (t) =>
   await rejected;
 });
 
-t.test('the caller’s signal also ends the work, and its reason is passed on', async (t) => {
+test('the caller’s signal also ends the work, and its reason is passed on', async (t) => {
   const clock = new VirtualClock(0);
   const gone = new AbortController();
   const run = withDeadline(clock, { ms: 1_000, signal: gone.signal }, (signal) =>
@@ -26,7 +26,7 @@ t.test('the caller’s signal also ends the work, and its reason is passed on', 
   await t.rejects(late, { message: 'the caller disconnected' }, 'aborted before');
 });
 
-t.test('work that ends in time leaves no wake-up behind', async (t) => {
+test('work that ends in time leaves no wake-up behind', async (t) => {
   const clock = new VirtualClock(0);
   const seen: AbortSignal[] = [];
   const work = (signal: AbortSignal) => {
@@ -42,7 +42,7 @@ t.test('work that ends in time leaves no wake-up behind', async (t) => {
   );
 });
 
-t.test('waiting for a promise ends at the deadline', async (t) => {
+test('waiting for a promise ends at the deadline', async (t) => {
   const clock = new VirtualClock(0);
   const waited = withinTime(clock, 1_000, never);
   await clock.advance(1_000);

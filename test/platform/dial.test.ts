@@ -1,7 +1,7 @@
 /** Connections to hosts with several addresses (RFC 8305), with sockets that answer on command. */
 import { EventEmitter } from 'node:events';
 import { createServer, type Socket } from 'node:net';
-import t from 'tap';
+import { test } from 'tap';
 import { outcomeOfFault } from '../../src/delivery/notify/http/exchange.ts';
 import { dial, dialHost, NotConnected } from '../../src/platform/http/dial.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
@@ -40,7 +40,7 @@ const errorOf = (result: unknown) => {
   return outcomeOfFault(result);
 };
 
-t.test('HOOK-16: a slow handshake succeeds although another address fails', async (t) => {
+test('HOOK-16: a slow handshake succeeds although another address fails', async (t) => {
   const { clock, sockets, results, fail } = dialling([ipv4('192.0.2.1'), ipv6('2001:db8::1')]);
   await clock.advance(250);
   t.same([...sockets.keys()], ['192.0.2.1', '2001:db8::1'], 'the second starts after 250 ms');
@@ -53,7 +53,7 @@ t.test('HOOK-16: a slow handshake succeeds although another address fails', asyn
   t.equal(results.length, 1, 'one result');
 });
 
-t.test('a failed attempt starts the next one at once, and families take turns', async (t) => {
+test('a failed attempt starts the next one at once, and families take turns', async (t) => {
   const addresses = [ipv4('a'), ipv4('b'), ipv4('c'), ipv6('x'), ipv6('y')];
   const { clock, sockets, results, fail } = dialling(addresses);
   fail('a', 'ECONNREFUSED');
@@ -66,7 +66,7 @@ t.test('a failed attempt starts the next one at once, and families take turns', 
   t.equal(sockets.get('b')?.destroyed, false);
 });
 
-t.test('the error names the failure of each address family', async (t) => {
+test('the error names the failure of each address family', async (t) => {
   const slow = dialling([ipv4('192.0.2.1'), ipv6('2001:db8::1')]);
   await slow.clock.advance(250);
   slow.fail('2001:db8::1', 'ENETUNREACH');
@@ -96,7 +96,7 @@ t.test('the error names the failure of each address family', async (t) => {
   t.match(errorOf(full.results[0]), { ours: true });
 });
 
-t.test('an abort ends all attempts', async (t) => {
+test('an abort ends all attempts', async (t) => {
   const end = new AbortController();
   const { results, sockets, clock } = dialling([ipv4('192.0.2.1')], end.signal);
   end.abort();
@@ -108,7 +108,7 @@ t.test('an abort ends all attempts', async (t) => {
   t.ok(dialling([]).results[0] instanceof NotConnected, 'a host without an address');
 });
 
-t.test('a name with one reachable address is connected', async (t) => {
+test('a name with one reachable address is connected', async (t) => {
   const server = createServer((socket) => void socket.end());
   t.teardown(() => void server.close());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import { test } from 'tap';
 import { setup } from 'xstate';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { renderDrawings, staleFiles } from '../../scripts/draw/drawings.ts';
@@ -15,12 +15,12 @@ import { layoutOf, toSvg } from '../../src/audit/drawing/svg.ts';
 
 const definitions = [...machineDefinitions.values()];
 
-t.test('the drawings in docs/machines match the machines', async (t) => {
+test('the drawings in docs/machines match the machines', async (t) => {
   const folder = fileURLToPath(new URL('../../docs/machines', import.meta.url));
   t.same(staleFiles(await renderDrawings(), folder), [], 'otherwise run: npm run draw');
 });
 
-t.test('a drawing that differs, is missing or belongs to no machine is stale', async (t) => {
+test('a drawing that differs, is missing or belongs to no machine is stale', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'drawings-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   const drawings = await renderDrawings();
@@ -33,7 +33,7 @@ t.test('a drawing that differs, is missing or belongs to no machine is stale', a
   t.equal(staleFiles(drawings, join(folder, 'nowhere')).length, drawings.size);
 });
 
-t.test('drawing a machine twice gives the same text', async (t) => {
+test('drawing a machine twice gives the same text', async (t) => {
   for (const definition of definitions) {
     t.equal(toMermaid(definition), toMermaid(definition));
     t.equal(await toSvg(definition), await toSvg(definition), definition.name);
@@ -44,7 +44,7 @@ for (const definition of definitions) {
   const { name } = definition;
   const chart = chartOf(definition);
 
-  t.test(`${name}: both drawings contain every state and every event`, async (t) => {
+  test(`${name}: both drawings contain every state and every event`, async (t) => {
     const mermaid = toMermaid(definition);
     const svg = await toSvg(definition);
     for (const { id, name, description } of statesIn(chart.root).slice(1)) {
@@ -58,28 +58,25 @@ for (const definition of definitions) {
     }
   });
 
-  t.test(
-    `${name}: no label overlaps another label or a state, and all of it fits the canvas`,
-    async (t) => {
-      const { width, height, states, arrows } = await layoutOf(chart);
-      const leaves = states.filter(({ kind }) => kind === 'ATOMIC' || kind === 'FINAL');
-      const boxes = [...leaves.map(({ box }) => box), ...arrows.map(({ label }) => label)].filter(
-        (box) => box !== undefined,
+  test(`${name}: no label overlaps another label or a state, and all of it fits the canvas`, async (t) => {
+    const { width, height, states, arrows } = await layoutOf(chart);
+    const leaves = states.filter(({ kind }) => kind === 'ATOMIC' || kind === 'FINAL');
+    const boxes = [...leaves.map(({ box }) => box), ...arrows.map(({ label }) => label)].filter(
+      (box) => box !== undefined,
+    );
+    for (const [i, box] of boxes.entries()) {
+      t.ok(box.x >= 0 && box.x + box.width <= width && box.y + box.height <= height);
+      t.same(
+        boxes.slice(i + 1).filter((other) => overlap(box, other)),
+        [],
       );
-      for (const [i, box] of boxes.entries()) {
-        t.ok(box.x >= 0 && box.x + box.width <= width && box.y + box.height <= height);
-        t.same(
-          boxes.slice(i + 1).filter((other) => overlap(box, other)),
-          [],
-        );
-      }
-      t.equal(states.length, statesIn(chart.root).length - 1);
-      t.ok(arrows.every(({ points }) => points.length >= 2));
-    },
-  );
+    }
+    t.equal(states.length, statesIn(chart.root).length - 1);
+    t.ok(arrows.every(({ points }) => points.length >= 2));
+  });
 }
 
-t.test('markup in a text is drawn as text', async (t) => {
+test('markup in a text is drawn as text', async (t) => {
   const machine = setup({}).createMachine({
     id: 'odd',
     initial: 'a',

@@ -6,7 +6,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { createHealth } from '../../src/platform/health.ts';
 import { goneSignal } from '../../src/platform/http/abort-signals.ts';
 import { keepAliveMsAt } from '../../src/platform/http/connections.ts';
@@ -132,7 +132,7 @@ const hosts: readonly [host: string, status: number, why: string][] = [
   ['mon.example.com:99999999', 400, 'no port'],
 ];
 
-t.test('a Host is accepted if it is the service’s own, this machine or an address', (t) => {
+test('a Host is accepted if it is the service’s own, this machine or an address', async (t) => {
   const check = createHostCheck(NAMED);
   for (const [host, status, why] of hosts) {
     const requested = {
@@ -142,19 +142,17 @@ t.test('a Host is accepted if it is the service’s own, this machine or an addr
     };
     t.equal(check(requested)?.status ?? 200, status, `"${host}": ${why}`);
   }
-  t.end();
 });
 
-t.test('a public host with a trailing dot equals the one without', (t) => {
+test('a public host with a trailing dot equals the one without', async (t) => {
   const dotted = { publicUrl: 'https://mon.example.com./', allowedHosts: ['svc.lan.'] };
   const check = createHostCheck(dotted);
   for (const host of ['mon.example.com', 'mon.example.com.', 'svc.lan', 'svc.lan.:80']) {
     t.equal(check({ rawHeaders: ['host', host], url: '/', httpVersionMinor: 1 }), undefined, host);
   }
-  t.end();
 });
 
-t.test('two Hosts, no Host, and a Host that contradicts the target are rejected', async (t) => {
+test('two Hosts, no Host, and a Host that contradicts the target are rejected', async (t) => {
   const { port, metrics, lines } = await start(t, { SVC_PUBLIC_URL: NAMED.publicUrl });
   const statusOf = async (bytes: string) => (await exchange(port, bytes)).slice(9, 12);
   const two = requestOf('/ok', '127.0.0.1', 'Host: evil.example\r\n');
@@ -188,7 +186,7 @@ t.test('two Hosts, no Host, and a Host that contradicts the target are rejected'
   t.same(lines, [], 'none of them is logged');
 });
 
-t.test('health is answered under any single name', async (t) => {
+test('health is answered under any single name', async (t) => {
   const { port } = await start(t, { SVC_PUBLIC_URL: NAMED.publicUrl });
   const statusOf = async (bytes: string) => (await exchange(port, bytes)).slice(9, 12);
   for (const path of ['/healthz', '/-/healthy', '/readyz?verbose']) {
@@ -205,7 +203,7 @@ t.test('health is answered under any single name', async (t) => {
   }
 });
 
-t.test('API-27: readiness gives readers a summary and occupies no slot', async (t) => {
+test('API-27: readiness gives readers a summary and occupies no slot', async (t) => {
   const { port, health } = await start(t);
   const disk = { state: 'degraded', reason: '/dev/sda is full', summary: 'Nearly full' } as const;
   health.watch({ kind: 'disk' }, () => disk);
@@ -215,7 +213,7 @@ t.test('API-27: readiness gives readers a summary and occupies no slot', async (
   t.equal((await ask('stranger')).includes('Nearly full'), false);
 });
 
-t.test('a client that disconnects is not logged, but counted as gone', async (t) => {
+test('a client that disconnects is not logged, but counted as gone', async (t) => {
   const { port, metrics, lines } = await start(t);
   const socket = connect({ port, host: '127.0.0.1' }, () => socket.write(requestOf('/waits')));
   const gone = /svc_http_requests_total\{route="\/waits",status="499"\} 1/;
@@ -227,7 +225,7 @@ t.test('a client that disconnects is not logged, but counted as gone', async (t)
   t.same(lines, []);
 });
 
-t.test('the metrics listener checks the Host too', async (t) => {
+test('the metrics listener checks the Host too', async (t) => {
   const { metrics, health } = await start(t);
   const address = { host: '127.0.0.1', port: 0 };
   const hosts = { publicUrl: null, allowedHosts: null };
@@ -271,7 +269,7 @@ const KINDS_OF_ANSWER = new Map<string, string>([
   ['an upgrade', requestOf('/ok', '127.0.0.1', 'upgrade: websocket\r\n')],
 ]);
 
-t.test('every kind of answer carries nosniff, and over https also HSTS', async (t) => {
+test('every kind of answer carries nosniff, and over https also HSTS', async (t) => {
   const { port } = await start(t);
   const secure = await start(t, TLS);
   for (const [kind, bytes] of KINDS_OF_ANSWER) {
@@ -289,7 +287,7 @@ t.test('every kind of answer carries nosniff, and over https also HSTS', async (
   t.notMatch(local, /strict-transport/i, 'other programs on localhost stay reachable');
 });
 
-t.test('behind a proxy, only the proxy and this machine may use plain http', async (t) => {
+test('behind a proxy, only the proxy and this machine may use plain http', async (t) => {
   const proxied = { SVC_PUBLIC_URL: 'https://mon.example.com', SVC_TRUSTED_PROXY: '127.0.0.9' };
   const { port } = await start(t, proxied);
   const ask = (more: string, from: string) =>
@@ -309,7 +307,7 @@ t.test('behind a proxy, only the proxy and this machine may use plain http', asy
   t.notMatch(local, /strict-transport/i);
 });
 
-t.test('a request that bypasses the proxy gets an answer for health only', async (t) => {
+test('a request that bypasses the proxy gets an answer for health only', async (t) => {
   // There is no other machine in a test: 127.0.0.0/8 stands for one where loopback is not meant.
   const requested = { rawHeaders: ['host', '10.0.0.1'], url: '/ok', httpVersionMinor: 1 };
   t.equal(createHostCheck(NAMED)(requested), undefined);
@@ -354,7 +352,7 @@ t.test('a request that bypasses the proxy gets an answer for health only', async
   t.same(causes, ['past_proxy', 'past_proxy']);
 });
 
-t.test('a proxy setting that matches every address is rejected at start', (t) => {
+test('a proxy setting that matches every address is rejected at start', async (t) => {
   for (const range of [
     '0.0.0.0/0',
     '::/0',
@@ -370,7 +368,6 @@ t.test('a proxy setting that matches every address is rejected at start', (t) =>
   for (const range of ['10.0.0.0/8', 'fc00::/7', '10.0.0.5', '::ffff:10.0.0.0/104']) {
     t.same(loadConfig([], { SVC_TRUSTED_PROXY: range }).settings.trustedProxy, [range]);
   }
-  t.end();
 });
 
 /** Opens a connection; resolves once the server has answered on it or closed it. */
@@ -386,7 +383,7 @@ function hold(t: Test, port: number, from: string): Promise<Socket | undefined> 
   return promise;
 }
 
-t.test('connections are limited per address', async (t) => {
+test('connections are limited per address', async (t) => {
   const environment = { SVC_CONNECTIONS_PER_ADDRESS: '8', SVC_TRUSTED_PROXY: '127.0.0.9' };
   const { port, metrics } = await start(t, environment);
   const held: Socket[] = [];
@@ -408,11 +405,10 @@ t.test('connections are limited per address', async (t) => {
   t.ok(again, 'a closed connection frees its slot');
 });
 
-t.test('idle connections are kept for less time as free slots run out', (t) => {
+test('idle connections are kept for less time as free slots run out', async (t) => {
   t.equal(keepAliveMsAt(0), KEEP_ALIVE_MS);
   t.equal(keepAliveMsAt(0.5), KEEP_ALIVE_MS);
   t.equal(keepAliveMsAt(0.7), (KEEP_ALIVE_MS + KEEP_ALIVE_BUSY_MS) / 2);
   t.equal(keepAliveMsAt(0.9), KEEP_ALIVE_BUSY_MS);
   t.equal(keepAliveMsAt(1), KEEP_ALIVE_BUSY_MS);
-  t.end();
 });

@@ -8,7 +8,7 @@ import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
-import t from 'tap';
+import t, { test } from 'tap';
 import { openDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { systemClock, VirtualClock } from '../../streams/platform/clock.ts';
@@ -39,29 +39,26 @@ async function texts(stream: Stream): Promise<string[]> {
   return all;
 }
 
-t.test(
-  'DUR-10: concurrent appends share one disk write, and a single one does not wait',
-  async (t) => {
-    const storage = `${t.testdir({})}/a.db`;
-    const stream = openEmbeddedStream({ storage, clock: systemClock, fsyncDelayMs: 30 });
-    await stream.ensure(LOG);
-    const startedMs = performance.now();
-    await Promise.all(Array.from({ length: 200 }, () => append(stream)));
-    const tookMs = performance.now() - startedMs;
-    const apartMs = 200 * 30;
-    t.ok(tookMs < apartMs / 2, `${Math.round(tookMs)} ms; one by one they take ${apartMs} ms`);
-    let turns = 0;
-    const timer = setInterval(() => {
-      turns += 1;
-    }, 1);
-    for (let i = 0; i < 5; i++) await append(stream);
-    clearInterval(timer);
-    t.ok(turns >= 5, `other work had ${turns} turns between slow writes`);
-    await stream.close();
-  },
-);
+test('DUR-10: concurrent appends share one disk write, and a single one does not wait', async (t) => {
+  const storage = `${t.testdir({})}/a.db`;
+  const stream = openEmbeddedStream({ storage, clock: systemClock, fsyncDelayMs: 30 });
+  await stream.ensure(LOG);
+  const startedMs = performance.now();
+  await Promise.all(Array.from({ length: 200 }, () => append(stream)));
+  const tookMs = performance.now() - startedMs;
+  const apartMs = 200 * 30;
+  t.ok(tookMs < apartMs / 2, `${Math.round(tookMs)} ms; one by one they take ${apartMs} ms`);
+  let turns = 0;
+  const timer = setInterval(() => {
+    turns += 1;
+  }, 1);
+  for (let i = 0; i < 5; i++) await append(stream);
+  clearInterval(timer);
+  t.ok(turns >= 5, `other work had ${turns} turns between slow writes`);
+  await stream.close();
+});
 
-t.test('streams are stored in files by name, or share an open connection', async (t) => {
+test('streams are stored in files by name, or share an open connection', async (t) => {
   const folder = t.testdir({});
   const clock = new VirtualClock(1_000);
   const storage = (name: string) => `${folder}/${name === 'LOG' ? 'control' : 'samples'}.db`;
@@ -84,7 +81,7 @@ t.test('streams are stored in files by name, or share an open connection', async
   connection.close();
 });
 
-t.test('a full file rejects appends, reports it in health, and recovers by itself', async (t) => {
+test('a full file rejects appends, reports it in health, and recovers by itself', async (t) => {
   const path = `${t.testdir({})}/a.db`;
   const clock = new VirtualClock(1_000);
   const connection = openDatabase({ path, synchronous: 'FULL', migrations: [] });
@@ -112,7 +109,7 @@ t.test('a full file rejects appends, reports it in health, and recovers by itsel
   connection.close();
 });
 
-t.test('a locked database rejects appends at once, and serves reads', async (t) => {
+test('a locked database rejects appends at once, and serves reads', async (t) => {
   const storage = `${t.testdir({})}/a.db`;
   const clock = new VirtualClock(1_000);
   const stream = openEmbeddedStream({ storage, clock });
@@ -147,7 +144,7 @@ t.test('a locked database rejects appends at once, and serves reads', async (t) 
   await reopened.close();
 });
 
-t.test('an invalid append fails alone among those of its turn', async (t) => {
+test('an invalid append fails alone among those of its turn', async (t) => {
   const stream = openEmbeddedStream({
     storage: `${t.testdir({})}/a.db`,
     clock: new VirtualClock(1_000),
@@ -164,7 +161,7 @@ t.test('an invalid append fails alone among those of its turn', async (t) => {
   await stream.close();
 });
 
-t.test('a message past its ack-wait is not redelivered while it is being settled', async (t) => {
+test('a message past its ack-wait is not redelivered while it is being settled', async (t) => {
   const clock = new VirtualClock(1_000);
   const stream = openEmbeddedStream({ storage: `${t.testdir({})}/a.db`, clock });
   await stream.ensure(LOG);
@@ -194,7 +191,7 @@ t.test('a message past its ack-wait is not redelivered while it is being settled
   await next;
 });
 
-t.test('a view into a larger buffer is stored with its own bytes only', async (t) => {
+test('a view into a larger buffer is stored with its own bytes only', async (t) => {
   const stream = openEmbeddedStream({
     storage: `${t.testdir({})}/a.db`,
     clock: new VirtualClock(1_000),
@@ -222,7 +219,7 @@ t.teardown(() => {
   if (problem === undefined) spawnSync('/bin/umount', [folder]);
   rmdirSync(folder);
 });
-t.test(
+test(
   'DUR-09: a full disk rejects appends and keeps acknowledged ones',
   problem === undefined || process.env.SVC_TEST_REQUIRE === 'all' ? {} : { skip: problem },
   async (t) => {
@@ -246,48 +243,45 @@ t.test(
   },
 );
 
-t.test(
-  'DUR-09: a writer killed at any moment neither loses nor duplicates acknowledged appends',
-  async (t) => {
-    const storage = `${t.testdir({})}/a.db`;
-    const writer = fileURLToPath(new URL('../support/embedded-stream-writer.ts', import.meta.url));
-    const acknowledged: string[] = [];
-    for (let round = 0; round < 6; round++) {
-      const child = spawn(process.execPath, [writer, storage, String(round)]);
-      let output = '';
-      let complaint = '';
-      child.stderr.on('data', (chunk: Buffer) => {
-        complaint += chunk.toString();
-      });
-      const target = 40 + round * 57;
-      child.stdout.on('data', (chunk: Buffer) => {
-        output += chunk.toString();
-        if (output.split('\n').length > target) child.kill('SIGKILL');
-      });
-      await new Promise((resolve) => child.once('close', resolve));
-      t.equal(complaint, '');
-      acknowledged.push(...output.split('\n').slice(0, -1));
-    }
-    const stream = openEmbeddedStream({ storage, clock: systemClock });
-    const stored = await texts(stream);
-    t.equal(new Set(stored).size, stored.length, 'nothing twice');
-    const kept = new Set(stored);
-    t.same(
-      acknowledged.filter((id) => !kept.has(id)),
-      [],
-      `all of ${acknowledged.length} are there`,
-    );
-    t.ok(acknowledged.length > 1_000);
-    const state = await stream.state('LOG');
-    t.same([state.messages, state.lastSequence], [stored.length, stored.length]);
-    await stream.close();
-    const database = new Database(storage, { readonly: true });
-    t.equal(database.pragma('integrity_check', { simple: true }), 'ok');
-    database.close();
-  },
-);
+test('DUR-09: a writer killed at any moment neither loses nor duplicates acknowledged appends', async (t) => {
+  const storage = `${t.testdir({})}/a.db`;
+  const writer = fileURLToPath(new URL('../support/embedded-stream-writer.ts', import.meta.url));
+  const acknowledged: string[] = [];
+  for (let round = 0; round < 6; round++) {
+    const child = spawn(process.execPath, [writer, storage, String(round)]);
+    let output = '';
+    let complaint = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      complaint += chunk.toString();
+    });
+    const target = 40 + round * 57;
+    child.stdout.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+      if (output.split('\n').length > target) child.kill('SIGKILL');
+    });
+    await new Promise((resolve) => child.once('close', resolve));
+    t.equal(complaint, '');
+    acknowledged.push(...output.split('\n').slice(0, -1));
+  }
+  const stream = openEmbeddedStream({ storage, clock: systemClock });
+  const stored = await texts(stream);
+  t.equal(new Set(stored).size, stored.length, 'nothing twice');
+  const kept = new Set(stored);
+  t.same(
+    acknowledged.filter((id) => !kept.has(id)),
+    [],
+    `all of ${acknowledged.length} are there`,
+  );
+  t.ok(acknowledged.length > 1_000);
+  const state = await stream.state('LOG');
+  t.same([state.messages, state.lastSequence], [stored.length, stored.length]);
+  await stream.close();
+  const database = new Database(storage, { readonly: true });
+  t.equal(database.pragma('integrity_check', { simple: true }), 'ok');
+  database.close();
+});
 
-t.test('DUR-28: messages and ids follow a clock that was set back', async (t) => {
+test('DUR-28: messages and ids follow a clock that was set back', async (t) => {
   const HOUR_MS = 3_600_000;
   const startMs = 1_700_000_000_000;
   const clock = new VirtualClock(startMs);

@@ -3,7 +3,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { Code, ConnectError } from '@connectrpc/connect';
-import t from 'tap';
+import { test } from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
 import { ErrorInfoSchema } from '../../src/gen/svc/options/v1/error_pb.ts';
 import { asConnectError } from '../../src/platform/api/error-mapping.ts';
@@ -19,19 +19,19 @@ import { StreamUnavailable } from '../../streams/platform/stream.ts';
 
 const page = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8');
 
-t.test('API-29: the catalogue has exactly the reasons that the sources throw', (t) => {
+test('API-29: the catalogue has exactly the reasons that the sources throw', (t) => {
   t.same(Object.keys(errorCatalogue).sort(), [...REFUSAL_REASONS].sort());
   t.end();
 });
 
-t.test('API-29: the page documents exactly the reasons that the sources throw', (t) => {
+test('API-29: the page documents exactly the reasons that the sources throw', (t) => {
   const documented = [...page.matchAll(/^\| ([A-Z_]+) \|/gm)].map(([, reason]) => reason);
   t.same(documented.sort(), [...REFUSAL_REASONS].sort());
   t.equal(page, errorsPage(), 'generated from the catalogue: npm run generate');
   t.end();
 });
 
-t.test('Statuses are those of the Connect protocol; 429 is reserved for backing off', (t) => {
+test('Statuses are those of the Connect protocol; 429 is reserved for backing off', (t) => {
   for (const reason of REFUSAL_REASONS) {
     const status = httpStatusOf(reason);
     t.ok(
@@ -47,7 +47,7 @@ t.test('Statuses are those of the Connect protocol; 429 is reserved for backing 
   t.end();
 });
 
-t.test('A refusal carries its reason, its facts and their headers', (t) => {
+test('A refusal carries its reason, its facts and their headers', (t) => {
   const error = toConnectError(new Refusal('STALE_VERSION', 'At 3', { currentVersion: '3' }));
   t.equal(error.code, Code.Aborted);
   t.match(error.findDetails(ErrorInfoSchema), [
@@ -64,7 +64,7 @@ t.test('A refusal carries its reason, its facts and their headers', (t) => {
   t.end();
 });
 
-t.test('Failures other than refusals', (t) => {
+test('Failures other than refusals', (t) => {
   const logged: string[] = [];
   const note = (_facts: object, message: string) => void logged.push(message);
   const log: Log = { debug: note, info: note, warn: note, error: note, child: () => log };

@@ -8,7 +8,7 @@ import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { getOption } from '@bufbuild/protobuf';
 import type { FastifyInstance } from 'fastify';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { DEFAULT_LIMITS, setLimits } from '../../actors/platform/project-limits.ts';
 import { AuditService } from '../../src/gen/svc/audit/v1/audit_pb.ts';
 import { AutomationService } from '../../src/gen/svc/iam/v1/automation_pb.ts';
@@ -42,6 +42,15 @@ const services = [
   ProjectService,
 ];
 
+function post(
+  { app }: Awaited<ReturnType<typeof startRpcWorld>>,
+  url: string,
+  payload: object,
+  headers: Readonly<Record<string, string>>,
+) {
+  return app.inject({ method: 'POST', url, payload, headers });
+}
+
 /** Takes every slot of a tenant; returns a function that releases them. */
 async function takeAll(gate: ProjectGate, tenant: string): Promise<() => void> {
   const passes: Pass[] = [];
@@ -64,7 +73,7 @@ async function takeAll(gate: ProjectGate, tenant: string): Promise<() => void> {
   };
 }
 
-t.test('Every method of the protocol is rejected while its project has no free slot', async (t) => {
+test('Every method of the protocol is rejected while its project has no free slot', async (t) => {
   const world = await startRpcWorld(t);
   const url = await world.app.listen({ host: '127.0.0.1', port: 0 });
   const owner = await world.signedInAs('demo', 'OWNER');
@@ -97,16 +106,16 @@ t.test('Every method of the protocol is rejected while its project has no free s
   }
 });
 
-t.test('A member’s call takes a slot of the project that it names', async (t) => {
+test('A member’s call takes a slot of the project that it names', async (t) => {
   const world = await startRpcWorld(t);
   const owner = await world.signedInAs('demo', 'OWNER');
   const list = (projectName: string) =>
-    world.app.inject({
-      method: 'POST',
-      url: '/svc.project.v1.ProjectService/ListMembers',
-      headers: cookieHeaders(owner),
-      payload: { projectName },
-    });
+    post(
+      world,
+      '/svc.project.v1.ProjectService/ListMembers',
+      { projectName },
+      cookieHeaders(owner),
+    );
   const release = await takeAll(world.gate, 'projects/demo');
   t.equal((await list('projects/demo')).statusCode, 429);
   release();
@@ -128,7 +137,7 @@ function projectRoutes(app: FastifyInstance): string[] {
 /** Liveness probes, which are answered without a credential. */
 const PROBES = /\/-\/(healthy|ready)$/;
 
-t.test('Every route of a project is rejected while it has no free slot', async (t) => {
+test('Every route of a project is rejected while it has no free slot', async (t) => {
   let routes: string[] = [];
   const world = await startRpcWorld(t, undefined, (app, parts) => {
     routes = projectRoutes(app);
@@ -170,15 +179,15 @@ function addReaderRoutes(test: Test, app: FastifyInstance, parts: WorldParts): v
   });
 }
 
-t.test('Waits for a position in the log are bounded too, and hold no other slot', async (t) => {
+test('Waits for a position in the log are bounded too, and hold no other slot', async (t) => {
   const world = await startRpcWorld(t);
   const ask = (sequence: string, key = world.keys.read) =>
-    world.app.inject({
-      method: 'POST',
-      url: '/svc.monitoring.v1.AlertService/ListAlertRules',
-      headers: { authorization: `Bearer ${key}`, [SEQUENCE_HEADER]: sequence },
-      payload: { projectName: 'projects/demo' },
-    });
+    post(
+      world,
+      '/svc.monitoring.v1.AlertService/ListAlertRules',
+      { projectName: 'projects/demo' },
+      { authorization: `Bearer ${key}`, [SEQUENCE_HEADER]: sequence },
+    );
   const beyond = world.positions.tokenOf(world.host.appliedSequence() + 1_000);
   const waiting = Array.from({ length: 64 }, (_, i) =>
     ask(beyond, i % 2 === 0 ? world.keys.read : world.keys.write),
@@ -198,142 +207,133 @@ t.test('Waits for a position in the log are bounded too, and hold no other slot'
   t.equal(world.gate.running('projects/demo', 'position'), 0);
 });
 
-t.test(
-  '64 ListTransitions of two keys: a neighbour’s call is answered after a few of them',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    const order: string[] = [];
-    const ask = async (who: string, key: string, path: string, payload: object) => {
-      const headers = { authorization: `Bearer ${key}` };
-      const { statusCode } = await world.app.inject({
-        method: 'POST',
-        url: path,
-        headers,
-        payload,
-      });
-      order.push(`${who} ${statusCode}`);
-    };
-    // All of them run at once, so only the turns on the main thread protect the neighbour.
-    await submit(
-      world.host,
-      { project: 'demo', by: { kind: 'operator', name: 'test' } },
-      (draft) => ({ ...setLimits(draft, { concurrency: 64 }) }),
-    );
-    const flood = Array.from({ length: 64 }, (_, i) =>
-      ask(
-        'flood',
-        i % 2 === 0 ? world.keys.read : world.keys.write,
-        '/svc.audit.v1.AuditService/ListTransitions',
-        {
-          projectName: 'projects/demo',
-          pageSize: 1_000,
-        },
-      ),
-    );
-    await new Promise<void>((resolve) => setImmediate(resolve));
-    await ask('neighbour', world.keys.other, '/svc.monitoring.v1.AlertService/ListAlertRules', {
-      projectName: 'projects/other',
+test('64 ListTransitions of two keys: a neighbour’s call is answered after a few of them', async (t) => {
+  const world = await startRpcWorld(t);
+  const order: string[] = [];
+  const ask = async (who: string, key: string, path: string, payload: object) => {
+    const headers = { authorization: `Bearer ${key}` };
+    const { statusCode } = await world.app.inject({
+      method: 'POST',
+      url: path,
+      headers,
+      payload,
     });
-    const place = order.indexOf('neighbour 200');
-    t.ok(place >= 0 && place <= 16, `after ${place} of 64`);
-    await Promise.all(flood);
-    t.equal(order.filter((one) => one === 'flood 200').length, 64, 'each of them is answered');
-  },
-);
+    order.push(`${who} ${statusCode}`);
+  };
+  // All of them run at once, so only the turns on the main thread protect the neighbour.
+  await submit(
+    world.host,
+    { project: 'demo', by: { kind: 'operator', name: 'test' } },
+    (draft) => ({ ...setLimits(draft, { concurrency: 64 }) }),
+  );
+  const flood = Array.from({ length: 64 }, (_, i) =>
+    ask(
+      'flood',
+      i % 2 === 0 ? world.keys.read : world.keys.write,
+      '/svc.audit.v1.AuditService/ListTransitions',
+      {
+        projectName: 'projects/demo',
+        pageSize: 1_000,
+      },
+    ),
+  );
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  await ask('neighbour', world.keys.other, '/svc.monitoring.v1.AlertService/ListAlertRules', {
+    projectName: 'projects/other',
+  });
+  const place = order.indexOf('neighbour 200');
+  t.ok(place >= 0 && place <= 16, `after ${place} of 64`);
+  await Promise.all(flood);
+  t.equal(order.filter((one) => one === 'flood 200').length, 64, 'each of them is answered');
+});
 
-t.test('A collector for all projects is a tenant of its own', async (t) => {
+test('A collector for all projects is a tenant of its own', async (t) => {
   const world = await startRpcWorld(t);
   const { key } = await world.collector(SYSTEM_PROJECT);
   await takeAll(world.gate, 'projects/demo');
-  const answer = await world.app.inject({
-    method: 'POST',
-    url: '/svc.ingest.v1.IngestService/WriteSamples',
-    headers: { authorization: `Bearer ${key}` },
-    payload: { projectName: 'projects/demo', rows: [] },
-  });
+  const answer = await post(
+    world,
+    '/svc.ingest.v1.IngestService/WriteSamples',
+    { projectName: 'projects/demo', rows: [] },
+    { authorization: `Bearer ${key}` },
+  );
   t.not(answer.statusCode, 429, answer.body);
 });
 
-t.test(
-  'A batch over the rate of a project is rejected whole, and accepted once it fits',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    const limit = (samplesPerSecond: number) =>
-      submit(world.host, { project: 'demo', by: { kind: 'operator', name: 'test' } }, (draft) => ({
-        ...setLimits(draft, { samplesPerSecond }),
-      }));
-    const write = () =>
-      world.app.inject({
-        method: 'POST',
-        url: '/svc.ingest.v1.IngestService/WriteSamples',
-        headers: { authorization: `Bearer ${world.keys.collector}` },
-        payload: {
-          projectName: 'projects/demo',
-          batchId: 'one',
-          rows: [
-            {
-              vmName: 'vm-1',
-              observedUnixMs: String(world.clock.now()),
-              values: [{ series: 'svc_vm_memory_total_bytes', value: 1 }],
-            },
-          ],
-        },
-      });
-    await limit(0);
-    const refused = await write();
-    t.equal(refused.statusCode, 429, refused.body);
-    t.equal(refused.headers['retry-after'], '600');
-    t.match(refused.json().details[0].debug, { metadata: { limit: 'samplesPerSecond' } });
-    t.equal(world.host.view('demo').record('vm', 'vm-1'), undefined, 'none of it is stored');
-    await limit(10);
-    const taken = await write();
-    t.equal(taken.statusCode, 200, 'the same batch under the same id');
-    t.match(taken.json(), { accepted: '1', duplicates: '0' });
-  },
-);
-
-t.test(
-  'Bodies that never end hold no slot, and the owner can revoke the key that sends them',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    const url = new URL(await world.app.listen({ host: '127.0.0.1', port: 0 }));
-    const owner = await world.signedInAs('demo', 'OWNER');
-    const sockets = Array.from({ length: 129 }, () => connect(Number(url.port), url.hostname));
-    t.teardown(() => {
-      for (const socket of sockets) socket.destroy();
-    });
-    const head = [
-      'POST /svc.monitoring.v1.AlertService/ListAlertRules HTTP/1.1',
-      'host: localhost',
-      'content-type: application/json',
-      'content-length: 100',
-      `authorization: Bearer ${world.keys.read}`,
-      '',
-      '{',
-    ].join('\r\n');
-    const refused = Promise.race(sockets.map((socket) => once(socket, 'data')));
-    for (const socket of sockets) socket.write(head);
-    t.match(String((await refused)[0]), / 429 /, 'beyond the bound on bodies per caller');
-    t.equal(world.gate.running('projects/demo', 'call'), 0);
-    const list = (key: string) =>
-      world.app.inject({
-        method: 'POST',
-        url: '/svc.monitoring.v1.AlertService/ListAlertRules',
-        headers: { authorization: `Bearer ${key}` },
-        payload: { projectName: 'projects/demo' },
-      });
-    t.equal((await list(world.keys.write)).statusCode, 200, 'another key of the project');
-    const members = await world.app.inject({
+test('A batch over the rate of a project is rejected whole, and accepted once it fits', async (t) => {
+  const world = await startRpcWorld(t);
+  const limit = (samplesPerSecond: number) =>
+    submit(world.host, { project: 'demo', by: { kind: 'operator', name: 'test' } }, (draft) => ({
+      ...setLimits(draft, { samplesPerSecond }),
+    }));
+  const write = () =>
+    world.app.inject({
       method: 'POST',
-      url: '/svc.project.v1.ProjectService/ListMembers',
-      headers: cookieHeaders(owner),
-      payload: { projectName: 'projects/demo' },
+      url: '/svc.ingest.v1.IngestService/WriteSamples',
+      headers: { authorization: `Bearer ${world.keys.collector}` },
+      payload: {
+        projectName: 'projects/demo',
+        batchId: 'one',
+        rows: [
+          {
+            vmName: 'vm-1',
+            observedUnixMs: String(world.clock.now()),
+            values: [{ series: 'svc_vm_memory_total_bytes', value: 1 }],
+          },
+        ],
+      },
     });
-    t.equal(members.statusCode, 200, 'and the owner');
-  },
-);
+  await limit(0);
+  const refused = await write();
+  t.equal(refused.statusCode, 429, refused.body);
+  t.equal(refused.headers['retry-after'], '600');
+  t.match(refused.json().details[0].debug, { metadata: { limit: 'samplesPerSecond' } });
+  t.equal(world.host.view('demo').record('vm', 'vm-1'), undefined, 'none of it is stored');
+  await limit(10);
+  const taken = await write();
+  t.equal(taken.statusCode, 200, 'the same batch under the same id');
+  t.match(taken.json(), { accepted: '1', duplicates: '0' });
+});
 
-t.test('Changes made by people have slots that no key can take', (t) => {
+test('Bodies that never end hold no slot, and the owner can revoke the key that sends them', async (t) => {
+  const world = await startRpcWorld(t);
+  const url = new URL(await world.app.listen({ host: '127.0.0.1', port: 0 }));
+  const owner = await world.signedInAs('demo', 'OWNER');
+  const sockets = Array.from({ length: 129 }, () => connect(Number(url.port), url.hostname));
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  const head = [
+    'POST /svc.monitoring.v1.AlertService/ListAlertRules HTTP/1.1',
+    'host: localhost',
+    'content-type: application/json',
+    'content-length: 100',
+    `authorization: Bearer ${world.keys.read}`,
+    '',
+    '{',
+  ].join('\r\n');
+  const refused = Promise.race(sockets.map((socket) => once(socket, 'data')));
+  for (const socket of sockets) socket.write(head);
+  t.match(String((await refused)[0]), / 429 /, 'beyond the bound on bodies per caller');
+  t.equal(world.gate.running('projects/demo', 'call'), 0);
+  const list = (key: string) =>
+    post(
+      world,
+      '/svc.monitoring.v1.AlertService/ListAlertRules',
+      { projectName: 'projects/demo' },
+      { authorization: `Bearer ${key}` },
+    );
+  t.equal((await list(world.keys.write)).statusCode, 200, 'another key of the project');
+  const members = await post(
+    world,
+    '/svc.project.v1.ProjectService/ListMembers',
+    { projectName: 'projects/demo' },
+    cookieHeaders(owner),
+  );
+  t.equal(members.statusCode, 200, 'and the owner');
+});
+
+test('Changes made by people have slots that no key can take', async (t) => {
   const revoke = AutomationService.method.revokeKey;
   t.equal(classOfMethod(revoke), 'change');
   for (const service of services) {
@@ -343,10 +343,9 @@ t.test('Changes made by people have slots that no key can take', (t) => {
       t.equal(classOfMethod(method) === 'change', isPeoples, method.name);
     }
   }
-  t.end();
 });
 
-t.test('Each body is parsed in a turn of its project, once it has arrived', async (t) => {
+test('Each body is parsed in a turn of its project, once it has arrived', async (t) => {
   const steps: string[] = [];
   const world = await startRpcWorld(t, ({ gate }) => ({
     gate: {
@@ -396,7 +395,7 @@ t.test('Each body is parsed in a turn of its project, once it has arrived', asyn
   t.same(people, ['body', 'turn', 'body has come', 'slot and turn'], 'people’s too');
 });
 
-t.test('Unpacked bytes count against the rate, also for a collector of all projects', async (t) => {
+test('Unpacked bytes count against the rate, also for a collector of all projects', async (t) => {
   const world = await startRpcWorld(t);
   const used = () => world.ingestRates.used('demo').ingestBytesPerSecond;
   const body = JSON.stringify({ projectName: 'projects/demo', rows: [], batchId: '' }).padEnd(

@@ -5,7 +5,7 @@
 import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { openDatabase } from '../../sqlite/platform/database.ts';
 import { checkFile } from '../../sqlite/platform/file-check.ts';
 import { scanLog } from '../../sqlite/platform/log-scan.ts';
@@ -55,12 +55,12 @@ function change(path: string, sql: string): void {
   database.close();
 }
 
-t.test('a sound file has no damage, and older rows are counted as unproven', (t) => {
+test('a sound file has no damage, and older rows are counted as unproven', (t) => {
   t.match(check(notes(t)), { rows: 40, unproven: 1, damage: [] });
   t.end();
 });
 
-t.test('DUR-29: each changed column of a row is found, with the row', (t) => {
+test('DUR-29: each changed column of a row is found, with the row', (t) => {
   for (const set of ["text = 'x'", 'size = size + 1', "data = x'00'", 'data = NULL', 'id = 99']) {
     const path = notes(t);
     change(path, `UPDATE note SET ${set} WHERE id = 7`);
@@ -71,7 +71,7 @@ t.test('DUR-29: each changed column of a row is found, with the row', (t) => {
   t.end();
 });
 
-t.test('DUR-29: an index that lacks an entry, and a changed definition are found', (t) => {
+test('DUR-29: an index that lacks an entry, and a changed definition are found', (t) => {
   const path = notes(t);
   change(
     path,
@@ -83,14 +83,14 @@ t.test('DUR-29: an index that lacks an entry, and a changed definition are found
   t.end();
 });
 
-t.test('DUR-29: a changed row of the migrations is found', (t) => {
+test('DUR-29: a changed row of the migrations is found', (t) => {
   const path = notes(t);
   change(path, "INSERT INTO schema_migrations VALUES ('other', 1)");
   t.match(check(path).damage, [{ kind: 'structure', table: 'schema_migrations' }]);
   t.end();
 });
 
-t.test('an index and statistics of an operator are not damage', (t) => {
+test('an index and statistics of an operator are not damage', (t) => {
   const path = notes(t);
   change(path, 'CREATE INDEX mine ON note (size); ANALYZE');
   t.same(check(path).damage, []);
@@ -109,7 +109,7 @@ function killed(t: Test): string {
   return copy;
 }
 
-t.test('DUR-29: a flipped bit in each part of a log is found before SQLite drops the rest', (t) => {
+test('DUR-29: a flipped bit in each part of a log is found before SQLite drops the rest', (t) => {
   const path = killed(t);
   const whole = readFileSync(`${path}-wal`);
   t.same(scanLog(path).lost, 0);
@@ -126,7 +126,7 @@ t.test('DUR-29: a flipped bit in each part of a log is found before SQLite drops
   t.end();
 });
 
-t.test('an unfinished transaction at the end of a log is not damage', (t) => {
+test('an unfinished transaction at the end of a log is not damage', (t) => {
   const path = killed(t);
   const whole = readFileSync(`${path}-wal`);
   for (const left of [0, 20, 32, 40, 4_000, 32 + 4_120, whole.length - 4_120, whole.length - 1]) {

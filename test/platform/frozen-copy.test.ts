@@ -5,7 +5,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { CopyFailed, copyFrozen } from '../../sqlite/platform/backup/frozen-copy.ts';
 import { openDatabase } from '../../sqlite/platform/database.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
@@ -58,7 +58,7 @@ function counters(t: Test) {
   return { folder, files, count: () => count };
 }
 
-t.test('DUR-18: copies of several databases show one moment during writes', async (t) => {
+test('DUR-18: copies of several databases show one moment during writes', async (t) => {
   const { files, count } = counters(t);
   for (let times = 0; times < 3; times++) {
     let frozenAt = -1;
@@ -92,7 +92,7 @@ t.test('DUR-18: copies of several databases show one moment during writes', asyn
   }
 });
 
-t.test('an aborted copy ends', async (t) => {
+test('an aborted copy ends', async (t) => {
   const { files } = counters(t);
   const giveUp = new AbortController();
   const copying = copyFrozen({
@@ -104,7 +104,7 @@ t.test('an aborted copy ends', async (t) => {
   await t.rejects(copying, { message: 'given up' });
 });
 
-t.test('the error names the database that cannot be copied', async (t) => {
+test('the error names the database that cannot be copied', async (t) => {
   const { files, folder } = counters(t);
   const options = { clock: systemClock, signal: AbortSignal.timeout(30_000) };
   const absent = { path: join(folder, 'absent.db'), to: join(folder, 'x.db') };

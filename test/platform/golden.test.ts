@@ -7,7 +7,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import { test } from 'tap';
 import { nextStep, upcast } from '../../actors/platform/host/rows.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import type {
@@ -35,7 +35,7 @@ for (const file of readdirSync(folder).sort()) {
   const version = Number(/^v(\d+)\.json$/.exec(file)?.[1]);
   const golden: Golden = JSON.parse(readFileSync(join(folder, file), 'utf8'));
   for (const [name, rows] of Object.entries(golden)) {
-    t.test(`DUR-11: ${name} rows of version ${version} load and still change state`, async (t) => {
+    test(`DUR-11: ${name} rows of version ${version} load and still change state`, async (t) => {
       const definition = definitionOf(name);
       for (const row of rows) {
         const { value, context } = upcast(definition, { ...row, version });
@@ -53,7 +53,7 @@ for (const file of readdirSync(folder).sort()) {
   }
 }
 
-t.test('a row of an older version has the current fields once it is loaded', async (t) => {
+test('a row of an older version has the current fields once it is loaded', async (t) => {
   const fields = (context: object) => Object.keys(context).sort();
   for (const definition of machineDefinitions.values()) {
     const { name, version } = definition;
@@ -68,7 +68,7 @@ t.test('a row of an older version has the current fields once it is loaded', asy
   t.ok(rowsOf(1, 'credential').length > 0);
 });
 
-t.test('the golden rows cover every state of every machine in its current version', async (t) => {
+test('the golden rows cover every state of every machine in its current version', async (t) => {
   for (const definition of machineDefinitions.values()) {
     const { name, version } = definition;
     const covered = new Set(rowsOf(version, name).flatMap(({ value }) => leavesOf(value)));

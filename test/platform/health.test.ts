@@ -3,7 +3,7 @@
  * that each change is logged once, even if nobody asks.
  */
 import { tmpdir } from 'node:os';
-import t from 'tap';
+import { test } from 'tap';
 import { createDiskSpace } from '../../src/platform/disk-space.ts';
 import {
   actingFault,
@@ -26,7 +26,7 @@ import { createLog, silentLog } from '../../src/platform/log.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 
-t.test('a check that throws is not ready; changes are logged without a request', async (t) => {
+test('a check that throws is not ready; changes are logged without a request', async (t) => {
   const clock = new VirtualClock(0);
   const logged: string[] = [];
   const write = (line: string): void => void logged.push(line);
@@ -48,7 +48,7 @@ t.test('a check that throws is not ready; changes are logged without a request',
   t.same(health.report(), { ready: true, serving: true, parts: [] });
 });
 
-t.test('a part of the own work leaves requests answered, and is the reason to stand down', (t) => {
+test('a part of the own work leaves requests answered, and is the reason to stand down', async (t) => {
   const health = createHealth({ clock: new VirtualClock(0), log: silentLog });
   t.teardown(() => health.close());
   const states: Record<string, PartHealth> = {};
@@ -72,10 +72,9 @@ t.test('a part of the own work leaves requests answered, and is the reason to st
   t.equal(actingFault(health.report()), undefined, 'others decide about a member that is cut off');
   states.disk = { state: 'notReady', reason: '/srv has 3 MiB free', summary: 'The disk is full' };
   t.equal(actingFault(health.report()), 'The disk is full', 'no path of this host');
-  t.end();
 });
 
-t.test('a starting part is logged as information, a failed one as an error', async (t) => {
+test('a starting part is logged as information, a failed one as an error', async (t) => {
   const clock = new VirtualClock(0);
   const logged: string[] = [];
   const write = (line: string): void => void logged.push(line);
@@ -92,90 +91,83 @@ t.test('a starting part is logged as information, a failed one as an error', asy
   t.match(logged, [/"level":"error".*EVENTS is gone/]);
 });
 
-t.test(
-  'the checks describe the parts in sentences, and list those that make the service unready',
-  async (t) => {
-    const disk = (mib: number) =>
-      diskCheck('/d', () => ({ freeBytes: mib * 2 ** 20, reserveBytes: 512 * 2 ** 20 }))();
-    const unavailable = { state: 'unavailable', reason: 'disk is full' } as const;
-    const part = { sinceMs: 0, failures: 1, restarts: 3 };
-    const supervision = {
-      health: () => [
-        { ...part, name: 'evaluator', state: 'restarting' as const, lastError: 'x is undefined' },
-        { ...part, name: 'deliverer', state: 'running' as const, lastError: null },
-      ],
-    };
-    const clock = new VirtualClock(1_000_000);
-    const host = (state: 'ready' | 'starting' | 'retrying' | 'stopped', latestMs = 0) => {
-      const health = () => ({ state, reason: 'EVENTS is gone' });
-      return hostCheck({ health, latestCommitMs: () => latestMs }, clock);
-    };
-    const cases: [PartHealth, object][] = [
-      [disk(5_000), ready],
-      [
-        disk(400),
-        {
-          state: 'degraded',
-          reason:
-            /400 MiB free, less than the 512 of SVC_DISK_RESERVE: changes of the projects that/,
-        },
-      ],
-      [
-        disk(100),
-        {
-          state: 'degraded',
-          reason: /100 MiB free.*all projects.*svc admin limits show/,
-          summary: 'The data disk is nearly full: changes of all projects are refused',
-        },
-      ],
-      [disk(31), { state: 'notReady', reason: /free some space/ }],
-      [streamCheck({ health: () => ({ state: 'available' }) })(), ready],
-      [
-        streamCheck({ health: () => unavailable })(),
-        { state: 'notReady', reason: /unavailable: disk is full/ },
-      ],
-      [historyCheck({ stats: () => ({ incompleteProjects: 0 }) })(), ready],
-      [
-        historyCheck({ stats: () => ({ incompleteProjects: 7 }) })(),
-        { state: 'degraded', reason: /no room in memory for rows of 7 projects/ },
-      ],
-      [
-        historyCheck({ stats: () => ({ incompleteProjects: 7, fault: 'disk is full' }) })(),
-        { state: 'degraded', reason: /disk is full/ },
-      ],
-      [host('ready')(), ready],
-      [host('ready', 1_010_000)(), ready],
-      // Beyond a minute, commits follow the clock.
-      [host('ready', 4_600_000)(), ready],
-      [
-        host('ready', 1_060_000)(),
-        { state: 'degraded', reason: /^The clock was set back: .* late, by up to 60 s\. / },
-      ],
-      [host('starting')(), { state: 'notReady', reason: /no action is needed/ }],
-      [host('retrying')(), { state: 'notReady', reason: /retrying soon: EVENTS is gone/ }],
-      [host('stopped')(), { state: 'notReady', reason: /has stopped: EVENTS is gone/ }],
-      [
-        partCheck(supervision, { name: 'evaluator', essential: true })(),
-        { state: 'notReady', reason: 'evaluator is restarting (restarts: 3): x is undefined' },
-      ],
-      [partCheck(supervision, { name: 'evaluator', essential: false })(), { state: 'degraded' }],
-      [partCheck(supervision, { name: 'deliverer', essential: true })(), ready],
-      [
-        partCheck(supervision, { name: 'ingest', essential: true })(),
-        { reason: /not started yet/ },
-      ],
-    ];
-    for (const [health, expected] of cases) t.match(health, expected);
-    const real = createDiskSpace({ folder: tmpdir(), reserveMib: 512, clock });
-    t.match(
-      diskCheck(tmpdir(), real)().state,
-      /ready|degraded|notReady/,
-      'a real file system answers',
-    );
-  },
-);
+test('the checks describe the parts in sentences, and list those that make the service unready', async (t) => {
+  const disk = (mib: number) =>
+    diskCheck('/d', () => ({ freeBytes: mib * 2 ** 20, reserveBytes: 512 * 2 ** 20 }))();
+  const unavailable = { state: 'unavailable', reason: 'disk is full' } as const;
+  const part = { sinceMs: 0, failures: 1, restarts: 3 };
+  const supervision = {
+    health: () => [
+      { ...part, name: 'evaluator', state: 'restarting' as const, lastError: 'x is undefined' },
+      { ...part, name: 'deliverer', state: 'running' as const, lastError: null },
+    ],
+  };
+  const clock = new VirtualClock(1_000_000);
+  const host = (state: 'ready' | 'starting' | 'retrying' | 'stopped', latestMs = 0) => {
+    const health = () => ({ state, reason: 'EVENTS is gone' });
+    return hostCheck({ health, latestCommitMs: () => latestMs }, clock);
+  };
+  const cases: [PartHealth, object][] = [
+    [disk(5_000), ready],
+    [
+      disk(400),
+      {
+        state: 'degraded',
+        reason: /400 MiB free, less than the 512 of SVC_DISK_RESERVE: changes of the projects that/,
+      },
+    ],
+    [
+      disk(100),
+      {
+        state: 'degraded',
+        reason: /100 MiB free.*all projects.*svc admin limits show/,
+        summary: 'The data disk is nearly full: changes of all projects are refused',
+      },
+    ],
+    [disk(31), { state: 'notReady', reason: /free some space/ }],
+    [streamCheck({ health: () => ({ state: 'available' }) })(), ready],
+    [
+      streamCheck({ health: () => unavailable })(),
+      { state: 'notReady', reason: /unavailable: disk is full/ },
+    ],
+    [historyCheck({ stats: () => ({ incompleteProjects: 0 }) })(), ready],
+    [
+      historyCheck({ stats: () => ({ incompleteProjects: 7 }) })(),
+      { state: 'degraded', reason: /no room in memory for rows of 7 projects/ },
+    ],
+    [
+      historyCheck({ stats: () => ({ incompleteProjects: 7, fault: 'disk is full' }) })(),
+      { state: 'degraded', reason: /disk is full/ },
+    ],
+    [host('ready')(), ready],
+    [host('ready', 1_010_000)(), ready],
+    // Beyond a minute, commits follow the clock.
+    [host('ready', 4_600_000)(), ready],
+    [
+      host('ready', 1_060_000)(),
+      { state: 'degraded', reason: /^The clock was set back: .* late, by up to 60 s\. / },
+    ],
+    [host('starting')(), { state: 'notReady', reason: /no action is needed/ }],
+    [host('retrying')(), { state: 'notReady', reason: /retrying soon: EVENTS is gone/ }],
+    [host('stopped')(), { state: 'notReady', reason: /has stopped: EVENTS is gone/ }],
+    [
+      partCheck(supervision, { name: 'evaluator', essential: true })(),
+      { state: 'notReady', reason: 'evaluator is restarting (restarts: 3): x is undefined' },
+    ],
+    [partCheck(supervision, { name: 'evaluator', essential: false })(), { state: 'degraded' }],
+    [partCheck(supervision, { name: 'deliverer', essential: true })(), ready],
+    [partCheck(supervision, { name: 'ingest', essential: true })(), { reason: /not started yet/ }],
+  ];
+  for (const [health, expected] of cases) t.match(health, expected);
+  const real = createDiskSpace({ folder: tmpdir(), reserveMib: 512, clock });
+  t.match(
+    diskCheck(tmpdir(), real)().state,
+    /ready|degraded|notReady/,
+    'a real file system answers',
+  );
+});
 
-t.test('a report hides names and reasons from callers, and all but states from strangers', (t) => {
+test('a report hides names and reasons from callers, and all but states from strangers', async (t) => {
   const log = createLog({
     level: 'silent',
     readable: false,
@@ -214,10 +206,9 @@ t.test('a report hides names and reasons from callers, and all but states from s
     { name: 'collector qemu+ssh://root@hv-7.corp', state: 'degraded', reason: stderr },
     { name: 'disk', state: 'notReady', reason: 'ENOENT /srv/secret' },
   ]);
-  t.end();
 });
 
-t.test('alert rules read readiness and the state of each kind of part from metrics', async (t) => {
+test('alert rules read readiness and the state of each kind of part from metrics', async (t) => {
   const clock = new VirtualClock(0);
   const metrics = createMetrics({ clock, version: 'test' });
   const health = createHealth({ clock, log: silentLog });

@@ -3,7 +3,7 @@
  * model test covers conflicts and lost messages in every order
  * (test/platform/commit/model.test.ts).
  */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { setup } from 'xstate';
 import { createHost } from '../../actors/platform/host/host.ts';
 import type { Draft } from '../../actors/platform/host/host-port.ts';
@@ -32,7 +32,7 @@ const note = (id: string, body: Record<string, unknown> = {}) => ({
   body,
 });
 
-t.test('a decision is committed with its outcome, applied, and read back', async (t) => {
+test('a decision is committed with its outcome, applied, and read back', async (t) => {
   const { host } = await startedNode(t);
   const applied: number[] = [];
   host.onApplied(({ sequence }) => applied.push(sequence));
@@ -51,7 +51,7 @@ t.test('a decision is committed with its outcome, applied, and read back', async
   t.same(applied, [1]);
 });
 
-t.test('submissions of one turn share a commit, and each sees the ones before it', async (t) => {
+test('submissions of one turn share a commit, and each sees the ones before it', async (t) => {
   const { host } = await startedNode(t);
   const results = await Promise.all(['a', 'a', 'b', 'a'].map((id) => add(host, 'demo', id)));
   t.same(
@@ -60,7 +60,7 @@ t.test('submissions of one turn share a commit, and each sees the ones before it
   );
 });
 
-t.test('a rejected decision leaves nothing behind and does not stop its neighbours', async (t) => {
+test('a rejected decision leaves nothing behind and does not stop its neighbours', async (t) => {
   const { host } = await startedNode(t);
   const submit = (decide: (draft: Draft) => object) =>
     host.submit({ project: 'demo', by: tester, decide });
@@ -101,7 +101,7 @@ t.test('a rejected decision leaves nothing behind and does not stop its neighbou
   );
 });
 
-t.test('a decision that changes nothing creates no commit', async (t) => {
+test('a decision that changes nothing creates no commit', async (t) => {
   const { host, log } = await startedNode(t);
   await add(host, 'demo', 'a');
   const committed = await submit(
@@ -113,7 +113,7 @@ t.test('a decision that changes nothing creates no commit', async (t) => {
   t.equal(log.lastSequence, 1);
 });
 
-t.test('a repeated request is answered again; its id is invalid for others', async (t) => {
+test('a repeated request is answered again; its id is invalid for others', async (t) => {
   const { host } = await startedNode(t);
   const first = await add(host, 'demo', 'a', 'r1');
   const again = await add(host, 'demo', 'a', 'r1');
@@ -137,7 +137,7 @@ t.test('a repeated request is answered again; its id is invalid for others', asy
   t.match(host.view('demo').instance('counter', 'a'), { context: { count: 2 } });
 });
 
-t.test('two nodes cannot race past a limit', async (t) => {
+test('two nodes cannot race past a limit', async (t) => {
   const world = new World(7);
   const log = new FaultyLog({ world });
   const nodes = ['one', 'two'].map((name) =>
@@ -178,7 +178,7 @@ t.test('two nodes cannot race past a limit', async (t) => {
   }
 });
 
-t.test('a batch larger than a commit is split; a single larger change is rejected', async (t) => {
+test('a batch larger than a commit is split; a single larger change is rejected', async (t) => {
   const { host, log } = await startedNode(t);
   const put = (records: number, bytes: number, prefix: string) =>
     submit(host, { project: 'demo' }, (draft) => {
@@ -198,7 +198,7 @@ t.test('a batch larger than a commit is split; a single larger change is rejecte
   t.match([large.status, small.status], ['rejected', 'fulfilled']);
 });
 
-t.test('projects commit in parallel', async (t) => {
+test('projects commit in parallel', async (t) => {
   const { host, log } = await startedNode(t);
   const results = await Promise.all(
     ['p', 'q', '_system'].map((project) => add(host, project, 'a')),
@@ -208,7 +208,7 @@ t.test('projects commit in parallel', async (t) => {
   await t.rejects(add(host, 'a.b', 'a'), { message: /cannot be a subject/ });
 });
 
-t.test('a full queue rejects, and accepted submissions are committed', async (t) => {
+test('a full queue rejects, and accepted submissions are committed', async (t) => {
   const { host } = await startedNode(t);
   const results = await Promise.allSettled(
     Array.from({ length: 20_010 }, () =>
@@ -221,7 +221,7 @@ t.test('a full queue rejects, and accepted submissions are committed', async (t)
   t.equal(host.counters().queueFull, 10);
 });
 
-t.test('the time of commits does not decrease within a minute', async (t) => {
+test('the time of commits does not decrease within a minute', async (t) => {
   const { host, clock } = await startedNode(t);
   await add(host, 'demo', 'a');
   clock.jump(-60_000);
@@ -235,7 +235,7 @@ t.test('the time of commits does not decrease within a minute', async (t) => {
   t.equal(host.counters().setBacks, 0);
 });
 
-t.test('DUR-13: a member whose own clock is behind does not take a project back', async (t) => {
+test('DUR-13: a member whose own clock is behind does not take a project back', async (t) => {
   const log = new FaultyLog();
   const startMs = 1_750_000_000_000;
   const right = countingNode({ stream: log.connect(), clock: new VirtualClock(startMs) });
@@ -255,40 +255,37 @@ t.test('DUR-13: a member whose own clock is behind does not take a project back'
   t.equal(behind.host.counters().setBacks, 0);
 });
 
-t.test(
-  'DUR-28: after a clock was set back, commits have its time, and lists find them',
-  async (t) => {
-    const { host, clock } = await startedNode(t);
-    const startMs = clock.now();
-    const HOUR_MS = 3_600_000;
-    /** Adds at a time relative to the start, and returns it. */
-    const addAt = async (ms: number): Promise<void> => {
-      clock.jump(startMs + ms - clock.now());
-      await add(host, 'demo', `at ${ms}`);
-    };
-    await addAt(0);
-    await addAt(HOUR_MS);
-    await addAt(10_000);
-    await addAt(20_000);
-    await addAt(HOUR_MS + 5_000);
-    await addAt(30_000);
-    t.equal(host.counters().setBacks, 2);
-    const list = (sinceMs: number, untilMs: number) =>
-      host
-        .view('demo')
-        .transitions({ limit: 99, sinceMs: startMs + sinceMs, untilMs: startMs + untilMs })
-        .items.map(({ atMs }) => atMs - startMs);
-    const seconds = (from: number, to: number) => [...new Set(list(from, to))];
-    t.same(seconds(0, 2 * HOUR_MS), [0, HOUR_MS, 10_000, 20_000, HOUR_MS + 5_000, 30_000]);
-    t.same(seconds(5_000, 25_000), [10_000, 20_000], 'those of the right time');
-    t.same(seconds(15_000, HOUR_MS), [HOUR_MS, 20_000, 30_000]);
-    t.same(seconds(HOUR_MS + 1, 2 * HOUR_MS), [HOUR_MS + 5_000]);
-    t.same(seconds(0, 0), [0]);
-    t.same(seconds(30_001, HOUR_MS - 1), []);
-  },
-);
+test('DUR-28: after a clock was set back, commits have its time, and lists find them', async (t) => {
+  const { host, clock } = await startedNode(t);
+  const startMs = clock.now();
+  const HOUR_MS = 3_600_000;
+  /** Adds at a time relative to the start, and returns it. */
+  const addAt = async (ms: number): Promise<void> => {
+    clock.jump(startMs + ms - clock.now());
+    await add(host, 'demo', `at ${ms}`);
+  };
+  await addAt(0);
+  await addAt(HOUR_MS);
+  await addAt(10_000);
+  await addAt(20_000);
+  await addAt(HOUR_MS + 5_000);
+  await addAt(30_000);
+  t.equal(host.counters().setBacks, 2);
+  const list = (sinceMs: number, untilMs: number) =>
+    host
+      .view('demo')
+      .transitions({ limit: 99, sinceMs: startMs + sinceMs, untilMs: startMs + untilMs })
+      .items.map(({ atMs }) => atMs - startMs);
+  const seconds = (from: number, to: number) => [...new Set(list(from, to))];
+  t.same(seconds(0, 2 * HOUR_MS), [0, HOUR_MS, 10_000, 20_000, HOUR_MS + 5_000, 30_000]);
+  t.same(seconds(5_000, 25_000), [10_000, 20_000], 'those of the right time');
+  t.same(seconds(15_000, HOUR_MS), [HOUR_MS, 20_000, 30_000]);
+  t.same(seconds(HOUR_MS + 1, 2 * HOUR_MS), [HOUR_MS + 5_000]);
+  t.same(seconds(0, 0), [0]);
+  t.same(seconds(30_001, HOUR_MS - 1), []);
+});
 
-t.test('API-15: a wait for a sequence ends when it is applied or abandoned', async (t) => {
+test('API-15: a wait for a sequence ends when it is applied or abandoned', async (t) => {
   const log = new FaultyLog();
   const { host } = await startedNode(t, { log });
   const other = await startedNode(t, { log, name: 'other' });
@@ -302,7 +299,7 @@ t.test('API-15: a wait for a sequence ends when it is applied or abandoned', asy
   await t.rejects(never, { message: 'Too long' });
 });
 
-t.test('a host accepts nothing before its start or after its stop', async (t) => {
+test('a host accepts nothing before its start or after its stop', async (t) => {
   const node = countingNode({ stream: new FaultyLog().connect() });
   t.teardown(() => node.close());
   const notReady = { name: 'Refusal', reason: 'NOT_READY' };
@@ -314,28 +311,25 @@ t.test('a host accepts nothing before its start or after its stop', async (t) =>
   await t.rejects(add(node.host, 'demo', 'a'), notReady);
 });
 
-t.test(
-  'DUR-11: a row of an older version is upgraded, and one of a newer version is rejected',
-  async (t) => {
-    const log = new FaultyLog();
-    const old = await startedNode(t, { log });
-    await add(old.host, 'demo', 'a');
-    await add(old.host, 'demo', 'a');
-    const next = countingNode({ stream: log.connect(), machine: counterV2, name: 'next' });
-    t.teardown(() => next.close());
-    await next.host.start();
-    t.match(next.host.view('demo').instance('counter', 'a'), { version: 2, context: { total: 2 } });
-    const { sequence } = await add(next.host, 'demo', 'a');
-    await old.host.waitFor(sequence, AbortSignal.timeout(5_000));
-    t.match(next.host.view('demo').instance('counter', 'a'), { context: { count: 3, total: 3 } });
-    const row = { version: 2, context: { count: 3 } };
-    t.match(old.host.view('demo').instance('counter', 'a'), row, 'the old node displays it');
-    await t.rejects(add(old.host, 'demo', 'a'), { name: 'Refusal', reason: 'NOT_READY' });
-    t.equal(projectionOf(old.database), projectionOf(next.database));
-  },
-);
+test('DUR-11: a row of an older version is upgraded, and one of a newer version is rejected', async (t) => {
+  const log = new FaultyLog();
+  const old = await startedNode(t, { log });
+  await add(old.host, 'demo', 'a');
+  await add(old.host, 'demo', 'a');
+  const next = countingNode({ stream: log.connect(), machine: counterV2, name: 'next' });
+  t.teardown(() => next.close());
+  await next.host.start();
+  t.match(next.host.view('demo').instance('counter', 'a'), { version: 2, context: { total: 2 } });
+  const { sequence } = await add(next.host, 'demo', 'a');
+  await old.host.waitFor(sequence, AbortSignal.timeout(5_000));
+  t.match(next.host.view('demo').instance('counter', 'a'), { context: { count: 3, total: 3 } });
+  const row = { version: 2, context: { count: 3 } };
+  t.match(old.host.view('demo').instance('counter', 'a'), row, 'the old node displays it');
+  await t.rejects(add(old.host, 'demo', 'a'), { name: 'Refusal', reason: 'NOT_READY' });
+  t.equal(projectionOf(old.database), projectionOf(next.database));
+});
 
-t.test('DUR-12: a restarted node keeps its timers, and each timer fires once', async (t) => {
+test('DUR-12: a restarted node keeps its timers, and each timer fires once', async (t) => {
   const log = new FaultyLog();
   const place = openPlace();
   const clock = new VirtualClock(1_750_000_000_000);
@@ -359,7 +353,7 @@ t.test('DUR-12: a restarted node keeps its timers, and each timer fires once', a
   t.equal(host.nextTimerDueMs(), undefined);
 });
 
-t.test('a machine with an invalid action fails only its own decision', async (t) => {
+test('a machine with an invalid action fails only its own decision', async (t) => {
   const spawning = setup({ actions: { shout: () => {} } }).createMachine({
     initial: 'idle',
     states: {

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { connect as tlsConnect } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { createHealth, type Health, type PartHealth, ready } from '../../src/platform/health.ts';
 import {
   openConfiguredMetricsServer,
@@ -78,50 +78,47 @@ function logInto(lines: string[]): Log {
   });
 }
 
-t.test(
-  'API-27: health, readiness and metrics report the state of the parts in both spellings',
-  async (t) => {
-    const { server, health, logged } = await run(t);
-    const state: { stream: PartHealth } = { stream: ready };
-    health.watch({ kind: 'stream' }, () => state.stream);
-    for (const path of ['/healthz', '/-/healthy', '/readyz', '/-/ready']) {
-      const answer = await fetch(server.baseUrl + path);
-      t.equal(answer.status, 200, path);
-      t.ok(answer.headers.get('x-request-id'));
-      t.notOk(answer.headers.has('svc-sequence'), 'no position of the log');
-      await answer.text();
-    }
-    const reason = 'The NATS servers give no answer: nats://svc@10.0.0.7:4222';
-    state.stream = { state: 'notReady', reason, summary: 'The stream is unavailable' };
-    const answer = await fetch(`${server.baseUrl}/readyz`);
-    t.equal(answer.status, 503);
-    t.same(await answer.json(), {
-      ready: false,
-      parts: [{ name: 'stream', state: 'notReady' }],
-    });
-    const headers = { authorization: 'Bearer good' };
-    const response = await fetch(`${server.baseUrl}/readyz`, { headers });
-    t.equal(response.status, 503);
-    const part = { name: 'stream', state: 'notReady', reason: 'The stream is unavailable' };
-    t.same(await response.json(), { ready: false, parts: [part] });
-    const bad = { authorization: 'Bearer bad' };
-    const stranger = await fetch(`${server.baseUrl}/readyz`, { headers: bad });
-    t.equal(stranger.status, 503, 'an invalid key does not change a probe’s answer');
-    t.notMatch(await stranger.text(), /reason/);
-    t.equal((await fetch(`${server.baseUrl}/healthz`)).status, 200, 'liveness is unaffected');
-    const lines = logged.filter((line) => line.includes('The NATS servers give no answer'));
-    t.equal(lines.length, 1, 'a change is logged once');
+test('API-27: health, readiness and metrics report the state of the parts in both spellings', async (t) => {
+  const { server, health, logged } = await run(t);
+  const state: { stream: PartHealth } = { stream: ready };
+  health.watch({ kind: 'stream' }, () => state.stream);
+  for (const path of ['/healthz', '/-/healthy', '/readyz', '/-/ready']) {
+    const answer = await fetch(server.baseUrl + path);
+    t.equal(answer.status, 200, path);
+    t.ok(answer.headers.get('x-request-id'));
+    t.notOk(answer.headers.has('svc-sequence'), 'no position of the log');
+    await answer.text();
+  }
+  const reason = 'The NATS servers give no answer: nats://svc@10.0.0.7:4222';
+  state.stream = { state: 'notReady', reason, summary: 'The stream is unavailable' };
+  const answer = await fetch(`${server.baseUrl}/readyz`);
+  t.equal(answer.status, 503);
+  t.same(await answer.json(), {
+    ready: false,
+    parts: [{ name: 'stream', state: 'notReady' }],
+  });
+  const headers = { authorization: 'Bearer good' };
+  const response = await fetch(`${server.baseUrl}/readyz`, { headers });
+  t.equal(response.status, 503);
+  const part = { name: 'stream', state: 'notReady', reason: 'The stream is unavailable' };
+  t.same(await response.json(), { ready: false, parts: [part] });
+  const bad = { authorization: 'Bearer bad' };
+  const stranger = await fetch(`${server.baseUrl}/readyz`, { headers: bad });
+  t.equal(stranger.status, 503, 'an invalid key does not change a probe’s answer');
+  t.notMatch(await stranger.text(), /reason/);
+  t.equal((await fetch(`${server.baseUrl}/healthz`)).status, 200, 'liveness is unaffected');
+  const lines = logged.filter((line) => line.includes('The NATS servers give no answer'));
+  t.equal(lines.length, 1, 'a change is logged once');
 
-    const refused = await fetch(`${server.baseUrl}/metrics`);
-    t.equal(refused.status, 401);
-    t.equal(refused.headers.get('www-authenticate'), 'Bearer');
-    const text = await (await fetch(`${server.baseUrl}/metrics`, { headers })).text();
-    t.match(text, /svc_http_requests_total\{route="\/readyz",status="503"\} 3/);
-    t.match(text, /svc_build_info\{version="1.2.3"/);
-  },
-);
+  const refused = await fetch(`${server.baseUrl}/metrics`);
+  t.equal(refused.status, 401);
+  t.equal(refused.headers.get('www-authenticate'), 'Bearer');
+  const text = await (await fetch(`${server.baseUrl}/metrics`, { headers })).text();
+  t.match(text, /svc_http_requests_total\{route="\/readyz",status="503"\} 3/);
+  t.match(text, /svc_build_info\{version="1.2.3"/);
+});
 
-t.test('request ids share nothing: no counter and no mark of the process', async (t) => {
+test('request ids share nothing: no counter and no mark of the process', async (t) => {
   const { server } = await run(t);
   const ids: string[] = [];
   for (let i = 0; i < 3; i++) {
@@ -135,13 +132,13 @@ t.test('request ids share nothing: no counter and no mark of the process', async
   }
 });
 
-t.test('metrics of the whole service are not on the API unless configured', async (t) => {
+test('metrics of the whole service are not on the API unless configured', async (t) => {
   const { server } = await run(t, { hasMetrics: false });
   const headers = { authorization: 'Bearer good' };
   t.equal((await fetch(`${server.baseUrl}/metrics`, { headers })).status, 404);
 });
 
-t.test('an unknown route is answered in the caller’s format, without a stack trace', async (t) => {
+test('an unknown route is answered in the caller’s format, without a stack trace', async (t) => {
   const { server, logged } = await run(t, {
     addRoutes: async (app) => {
       app.post('/svc.x.v1.Things/Get', async () => ({}));
@@ -211,7 +208,7 @@ function raw(server: HttpServer, bytes: string): Promise<string> {
   });
 }
 
-t.test('bytes that are not HTTP, and endless headers, are answered and disconnected', async (t) => {
+test('bytes that are not HTTP, and endless headers, are answered and disconnected', async (t) => {
   const { server, metrics } = await run(t);
   t.match(await raw(server, 'hello\r\n\r\n'), /^HTTP\/1.1 400 Bad Request/);
   const header = `GET /healthz HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(70_000)}\r\n\r\n`;
@@ -225,47 +222,44 @@ t.test('bytes that are not HTTP, and endless headers, are answered and disconnec
   t.same([headersTimeout, requestTimeout, keepAliveTimeout], [10_000, 30_000, 75_000]);
 });
 
-t.test(
-  'a stop finishes the request in flight, rejects new ones and closes idle connections',
-  async (t) => {
-    const inside = Promise.withResolvers<void>();
-    const goOn = Promise.withResolvers<void>();
-    const { server, health, logged } = await run(t, {
-      stopWaitMs: 5_000,
-      addRoutes: async (app) => {
-        app.get('/slow', async () => {
-          inside.resolve();
-          await goOn.promise;
-          return 'done';
-        });
-      },
-    });
-    const agent = new Agent({ keepAlive: true });
-    t.teardown(() => agent.destroy());
-    const get = (path: string) =>
-      new Promise<string>((resolve, reject) => {
-        const url = server.baseUrl + path;
-        const sent = httpRequest(url, { agent }, (answer) => {
-          answer.setEncoding('utf8').on('data', (text: string) => resolve(text));
-        });
-        sent.on('error', reject).end();
+test('a stop finishes the request in flight, rejects new ones and closes idle connections', async (t) => {
+  const inside = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const { server, health, logged } = await run(t, {
+    stopWaitMs: 5_000,
+    addRoutes: async (app) => {
+      app.get('/slow', async () => {
+        inside.resolve();
+        await goOn.promise;
+        return 'done';
       });
-    await get('/healthz');
-    const slow = get('/slow');
-    await inside.promise;
-    const closed = server.close();
-    t.equal(health.report().ready, false);
-    t.match(health.report().parts.at(-1), { name: 'service', health: { reason: /stopping/ } });
-    await t.rejects(fetch(`${server.baseUrl}/healthz`), 'no new connection is accepted');
-    goOn.resolve();
-    t.equal(await slow, 'done');
-    await closed;
-    await server.close();
-    t.notMatch(logged.join(''), /cut off/, 'the kept-alive connection closed by itself');
-  },
-);
+    },
+  });
+  const agent = new Agent({ keepAlive: true });
+  t.teardown(() => agent.destroy());
+  const get = (path: string) =>
+    new Promise<string>((resolve, reject) => {
+      const url = server.baseUrl + path;
+      const sent = httpRequest(url, { agent }, (answer) => {
+        answer.setEncoding('utf8').on('data', (text: string) => resolve(text));
+      });
+      sent.on('error', reject).end();
+    });
+  await get('/healthz');
+  const slow = get('/slow');
+  await inside.promise;
+  const closed = server.close();
+  t.equal(health.report().ready, false);
+  t.match(health.report().parts.at(-1), { name: 'service', health: { reason: /stopping/ } });
+  await t.rejects(fetch(`${server.baseUrl}/healthz`), 'no new connection is accepted');
+  goOn.resolve();
+  t.equal(await slow, 'done');
+  await closed;
+  await server.close();
+  t.notMatch(logged.join(''), /cut off/, 'the kept-alive connection closed by itself');
+});
 
-t.test('a stop cuts off a request that exceeds its time, and logs it', async (t) => {
+test('a stop cuts off a request that exceeds its time, and logs it', async (t) => {
   const inside = Promise.withResolvers<void>();
   const { server, logged } = await run(t, {
     stopWaitMs: 50,
@@ -284,7 +278,7 @@ t.test('a stop cuts off a request that exceeds its time, and logs it', async (t)
   t.match(logged.join(''), /still in flight after 50 ms were cut off/);
 });
 
-t.test('an address that cannot be bound is rejected with a valid alternative', async (t) => {
+test('an address that cannot be bound is rejected with a valid alternative', async (t) => {
   const { server } = await run(t);
   const { host } = new URL(server.baseUrl);
   await t.rejects(run(t, { environment: { SVC_LISTEN: host } }), {
@@ -297,42 +291,39 @@ t.test('an address that cannot be bound is rejected with a valid alternative', a
   );
 });
 
-t.test(
-  'the metrics listener serves metrics and reasons without a credential and nothing else',
-  async (t) => {
-    const { metrics, health } = await run(t);
-    const address = { host: '127.0.0.1', port: 0 };
-    const hosts = { publicUrl: null, allowedHosts: null };
-    const own = await openMetricsServer({ address, metrics, health, hosts });
-    t.teardown(() => own.close());
-    const answer = await fetch(own.url);
-    t.equal(answer.status, 200);
-    t.match(answer.headers.get('content-type'), /^text\/plain; version=0.0.4/);
-    t.match(await answer.text(), /process_resident_memory_bytes \d/);
-    const part = { name: 'collector', state: 'degraded', reason: 'ssh: root@hv-7: no route' };
-    health.watch({ kind: 'collector' }, () => ({ ...part, state: 'degraded', summary: 'x' }));
-    for (const path of ['/readyz', '/-/ready']) {
-      const displayed = await fetch(new URL(path, own.url));
-      t.equal(displayed.status, 200);
-      t.same(await displayed.json(), { ready: true, parts: [part] });
-    }
-    t.equal((await fetch(new URL('/nothing', own.url))).status, 404);
-    t.equal((await fetch(own.url, { method: 'POST' })).status, 404);
-    const taken = { host: '127.0.0.1', port: Number(new URL(own.url).port) };
-    const logged: string[] = [];
-    const open = (metricsListen: typeof taken | null, metricsListenGiven: boolean) =>
-      openConfiguredMetricsServer({
-        settings: { metricsListen, metricsListenGiven, ...hosts },
-        metrics,
-        health,
-        log: logInto(logged),
-      });
-    await t.rejects(open(taken, true), /SVC_METRICS_LISTEN .* is taken/);
-    t.equal(await open(taken, false), undefined, 'its default does not prevent the start');
-    t.match(logged.join(''), /is taken by another program/);
-    t.equal(await open(null, true), undefined);
-  },
-);
+test('the metrics listener serves metrics and reasons without a credential and nothing else', async (t) => {
+  const { metrics, health } = await run(t);
+  const address = { host: '127.0.0.1', port: 0 };
+  const hosts = { publicUrl: null, allowedHosts: null };
+  const own = await openMetricsServer({ address, metrics, health, hosts });
+  t.teardown(() => own.close());
+  const answer = await fetch(own.url);
+  t.equal(answer.status, 200);
+  t.match(answer.headers.get('content-type'), /^text\/plain; version=0.0.4/);
+  t.match(await answer.text(), /process_resident_memory_bytes \d/);
+  const part = { name: 'collector', state: 'degraded', reason: 'ssh: root@hv-7: no route' };
+  health.watch({ kind: 'collector' }, () => ({ ...part, state: 'degraded', summary: 'x' }));
+  for (const path of ['/readyz', '/-/ready']) {
+    const displayed = await fetch(new URL(path, own.url));
+    t.equal(displayed.status, 200);
+    t.same(await displayed.json(), { ready: true, parts: [part] });
+  }
+  t.equal((await fetch(new URL('/nothing', own.url))).status, 404);
+  t.equal((await fetch(own.url, { method: 'POST' })).status, 404);
+  const taken = { host: '127.0.0.1', port: Number(new URL(own.url).port) };
+  const logged: string[] = [];
+  const open = (metricsListen: typeof taken | null, metricsListenGiven: boolean) =>
+    openConfiguredMetricsServer({
+      settings: { metricsListen, metricsListenGiven, ...hosts },
+      metrics,
+      health,
+      log: logInto(logged),
+    });
+  await t.rejects(open(taken, true), /SVC_METRICS_LISTEN .* is taken/);
+  t.equal(await open(taken, false), undefined, 'its default does not prevent the start');
+  t.match(logged.join(''), /is taken by another program/);
+  t.equal(await open(null, true), undefined);
+});
 
 /** Self-signed, valid for 100 years, used only here: `openssl req -x509 -newkey ec -nodes`. */
 function certificate(name: 'first' | 'second'): { cert: string; key: string } {
@@ -353,7 +344,7 @@ function peerName(server: HttpServer): Promise<string> {
   });
 }
 
-t.test('with a certificate and key it serves TLS, and reloads them on request', async (t) => {
+test('with a certificate and key it serves TLS, and reloads them on request', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-tls-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   const second = certificate('second');

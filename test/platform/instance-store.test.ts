@@ -2,7 +2,7 @@
  * The projection: the effects of applying commits, and reads whose pages stay consistent while rows
  * are added and removed.
  */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { Overlay } from '../../actors/platform/host/draft.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import type { MachineIndexes } from '../../machines/platform/definition.ts';
@@ -65,7 +65,7 @@ function createChain(t: Test) {
   return { store, encode, apply, database };
 }
 
-t.test('a commit is applied once, at its position, and skipped elsewhere', async (t) => {
+test('a commit is applied once, at its position, and skipped elsewhere', async (t) => {
   const { store, encode } = createChain(t);
   const first = encode('p', { steps: [stepOf('a')] });
   const rival = encode('p', { steps: [stepOf('b')] });
@@ -90,7 +90,7 @@ t.test('a commit is applied once, at its position, and skipped elsewhere', async
   t.same(store.projects(), ['p']);
 });
 
-t.test('a row has the last step of a commit, the audit has all of them', async (t) => {
+test('a row has the last step of a commit, the audit has all of them', async (t) => {
   const { store, apply } = createChain(t);
   const timers = [{ id: 't', dueMs: 5000, event: { type: 'late' } }];
   apply('p', { steps: [stepOf('a'), stepOf('a', { from: 'on', to: { x: 'off' }, timers })] }, 100);
@@ -107,7 +107,7 @@ t.test('a row has the last step of a commit, the audit has all of them', async (
   t.equal(store.view('q').instance('m', 'a'), undefined, 'not in another project');
 });
 
-t.test('two projects may use one id without sharing rows', async (t) => {
+test('two projects may use one id without sharing rows', async (t) => {
   const { store, apply } = createChain(t);
   const timers = [{ id: 't', dueMs: 5, event: { type: 'late' } }];
   apply('p', { steps: [stepOf('a', { context: { of: 'p' }, timers })] });
@@ -117,7 +117,7 @@ t.test('two projects may use one id without sharing rows', async (t) => {
   t.equal(store.nextTimerDueMs(), 5);
 });
 
-t.test('a row is read again after each commit that changes it', async (t) => {
+test('a row is read again after each commit that changes it', async (t) => {
   const { store, apply } = createChain(t);
   const view = store.view('p');
   const n = () => view.instance('m', 'a')?.context.n;
@@ -133,49 +133,46 @@ t.test('a row is read again after each commit that changes it', async (t) => {
   t.equal(n(), undefined, 'it was forgotten');
 });
 
-t.test(
-  'rows, records, lists and counts equal those of the file, however often they are read',
-  async (t) => {
-    const { store, apply, database } = createChain(t);
-    const states = ['on', { x: 'off' }];
-    const random = seededRandom(7);
-    const one = <T>(of: readonly T[]): T => of[Math.floor(fraction(random) * of.length)] as T;
-    const ids = ['a', 'b', 'c', 'd'];
-    const live = new Map<string, boolean>();
-    for (let n = 1; n <= 200; n++) {
-      const id = one(ids);
-      const isFinal = live.get(id);
-      const body = one([{ n }, { n, absent: undefined }, null, { n, long: Array(99).fill(n) }]);
-      const record = { kind: 'k', id, body, sort: one(['', 'x']) };
-      const from = isFinal === undefined ? null : 'on';
-      const step = {
-        from,
-        to: one(states),
-        context: { n, owner: one(['o', 'q w']) },
-        final: n % 9 === 0,
-      };
-      if (isFinal) apply('p', { forgotten: [{ machine: 'm', instance: id }] }, n);
-      else apply('p', { steps: [stepOf(id, step)], records: [record] }, n);
-      if (isFinal) live.delete(id);
-      else live.set(id, step.final);
-      const file = openInstanceStore(database, machines).view('p');
-      const view = store.view('p');
-      for (const each of ids) {
-        t.strictSame(view.instance('m', each), file.instance('m', each), `row ${each} at ${n}`);
-        t.strictSame(view.record('k', each), file.record('k', each), `record ${each} at ${n}`);
-      }
-      for (const filter of [{ final: false }, { owner: 'q w', final: true }, { owner: 'o' }]) {
-        const page = { limit: 2, ...filter };
-        t.strictSame(view.instances('m', page), file.instances('m', page), `list at ${n}`);
-      }
-      for (const what of [{ final: false }, { final: true }, { final: false, owner: 'o' }]) {
-        t.equal(view.countInstances('m', what), file.countInstances('m', what), `count at ${n}`);
-      }
+test('rows, records, lists and counts equal those of the file, however often they are read', async (t) => {
+  const { store, apply, database } = createChain(t);
+  const states = ['on', { x: 'off' }];
+  const random = seededRandom(7);
+  const one = <T>(of: readonly T[]): T => of[Math.floor(fraction(random) * of.length)] as T;
+  const ids = ['a', 'b', 'c', 'd'];
+  const live = new Map<string, boolean>();
+  for (let n = 1; n <= 200; n++) {
+    const id = one(ids);
+    const isFinal = live.get(id);
+    const body = one([{ n }, { n, absent: undefined }, null, { n, long: Array(99).fill(n) }]);
+    const record = { kind: 'k', id, body, sort: one(['', 'x']) };
+    const from = isFinal === undefined ? null : 'on';
+    const step = {
+      from,
+      to: one(states),
+      context: { n, owner: one(['o', 'q w']) },
+      final: n % 9 === 0,
+    };
+    if (isFinal) apply('p', { forgotten: [{ machine: 'm', instance: id }] }, n);
+    else apply('p', { steps: [stepOf(id, step)], records: [record] }, n);
+    if (isFinal) live.delete(id);
+    else live.set(id, step.final);
+    const file = openInstanceStore(database, machines).view('p');
+    const view = store.view('p');
+    for (const each of ids) {
+      t.strictSame(view.instance('m', each), file.instance('m', each), `row ${each} at ${n}`);
+      t.strictSame(view.record('k', each), file.record('k', each), `record ${each} at ${n}`);
     }
-  },
-);
+    for (const filter of [{ final: false }, { owner: 'q w', final: true }, { owner: 'o' }]) {
+      const page = { limit: 2, ...filter };
+      t.strictSame(view.instances('m', page), file.instances('m', page), `list at ${n}`);
+    }
+    for (const what of [{ final: false }, { final: true }, { final: false, owner: 'o' }]) {
+      t.equal(view.countInstances('m', what), file.countInstances('m', what), `count at ${n}`);
+    }
+  }
+});
 
-t.test('counts stay correct while a batch changes or rolls back rows', async (t) => {
+test('counts stay correct while a batch changes or rolls back rows', async (t) => {
   const { store, apply } = createChain(t);
   apply('p', { steps: [stepOf('a'), stepOf('b'), stepOf('c', { final: true })] });
   const view = store.view('p');
@@ -195,7 +192,7 @@ t.test('counts stay correct while a batch changes or rolls back rows', async (t)
   t.same(counted(), [1, 2], 'as before the rolled-back decision');
 });
 
-t.test('pages of instances follow creation order while rows come and go', async (t) => {
+test('pages of instances follow creation order while rows come and go', async (t) => {
   const { store, apply } = createChain(t);
   for (const id of ['c', 'a', 'e']) apply('p', { steps: [stepOf(id)] }, 100);
   apply('p', { steps: [stepOf('b'), stepOf('d', { final: true })] }, 200);
@@ -219,51 +216,48 @@ t.test('pages of instances follow creation order while rows come and go', async 
   t.throws(() => view.instances('m', { limit: 0 }), RangeError);
 });
 
-t.test(
-  'instances of one identity are listed and counted by an index, in a draft too',
-  async (t) => {
-    const { store, apply, database } = createChain(t);
-    const owned = (id: string, owner: string, fields: Partial<InstanceStep> = {}) =>
-      stepOf(id, { context: { owner }, ...fields });
-    apply('p', { steps: [owned('a', 'x'), owned('b', 'y'), owned('c', 'x', { final: true })] }, 1);
-    apply('p', { steps: [owned('d', 'x'), owned('e', 'x')] }, 2);
-    apply('p', { steps: [stepOf('f', { context: { n: 1 } })] }, 3);
-    apply('q', { steps: [owned('g', 'x')] }, 3);
-    const view = store.view('p');
-    const ids = (of: StoredView, options: Partial<ListOptions & InstanceFilter>) =>
-      of.instances('m', { limit: 10, ...options }).items.map((item) => item.instance);
-    t.same(ids(view, { owner: 'x' }), ['a', 'c', 'd', 'e']);
-    t.same(ids(view, { owner: 'x', final: false, descending: true }), ['e', 'd', 'a']);
-    t.same(ids(view, { owner: 'nobody' }), []);
-    const first = view.instances('m', { owner: 'x', limit: 2, final: false });
-    t.same(ids(view, { owner: 'x', final: false, after: first.next ?? '' }), ['e']);
-    t.equal(view.countInstances('m', { owner: 'x', final: false }), 3);
-    t.equal(view.countInstances('m', { owner: 'x', final: true }), 1);
+test('instances of one identity are listed and counted by an index, in a draft too', async (t) => {
+  const { store, apply, database } = createChain(t);
+  const owned = (id: string, owner: string, fields: Partial<InstanceStep> = {}) =>
+    stepOf(id, { context: { owner }, ...fields });
+  apply('p', { steps: [owned('a', 'x'), owned('b', 'y'), owned('c', 'x', { final: true })] }, 1);
+  apply('p', { steps: [owned('d', 'x'), owned('e', 'x')] }, 2);
+  apply('p', { steps: [stepOf('f', { context: { n: 1 } })] }, 3);
+  apply('q', { steps: [owned('g', 'x')] }, 3);
+  const view = store.view('p');
+  const ids = (of: StoredView, options: Partial<ListOptions & InstanceFilter>) =>
+    of.instances('m', { limit: 10, ...options }).items.map((item) => item.instance);
+  t.same(ids(view, { owner: 'x' }), ['a', 'c', 'd', 'e']);
+  t.same(ids(view, { owner: 'x', final: false, descending: true }), ['e', 'd', 'a']);
+  t.same(ids(view, { owner: 'nobody' }), []);
+  const first = view.instances('m', { owner: 'x', limit: 2, final: false });
+  t.same(ids(view, { owner: 'x', final: false, after: first.next ?? '' }), ['e']);
+  t.equal(view.countInstances('m', { owner: 'x', final: false }), 3);
+  t.equal(view.countInstances('m', { owner: 'x', final: true }), 1);
 
-    const draft = new Overlay(view, machines);
-    const a = view.instance('m', 'a') as StoredInstance;
-    draft.putInstance({ ...a, final: true });
-    draft.putInstance({ ...a, instance: 'h', createdMs: 9 });
-    draft.putInstance({ ...a, instance: 'i', createdMs: 9, context: { owner: 'y' } });
-    t.same(ids(draft, { owner: 'x', final: false }), ['d', 'e', 'h']);
-    t.equal(draft.countInstances('m', { owner: 'x', final: false }), 3);
-    t.equal(draft.countInstances('m', { owner: 'x', final: true }), 2);
-    t.equal(draft.countInstances('m', { final: false }), 6);
+  const draft = new Overlay(view, machines);
+  const a = view.instance('m', 'a') as StoredInstance;
+  draft.putInstance({ ...a, final: true });
+  draft.putInstance({ ...a, instance: 'h', createdMs: 9 });
+  draft.putInstance({ ...a, instance: 'i', createdMs: 9, context: { owner: 'y' } });
+  t.same(ids(draft, { owner: 'x', final: false }), ['d', 'e', 'h']);
+  t.equal(draft.countInstances('m', { owner: 'x', final: false }), 3);
+  t.equal(draft.countInstances('m', { owner: 'x', final: true }), 2);
+  t.equal(draft.countInstances('m', { final: false }), 6);
 
-    const trust = { machine: 'ciConnection', context: { serviceAccount: 'x' } };
-    apply('p', { steps: [stepOf('t', trust)] }, 4);
-    const owner = { limit: 9, owner: 'x' };
-    t.match(view.instances('ciConnection', owner).items, [{ instance: 't' }], 'its own field');
+  const trust = { machine: 'ciConnection', context: { serviceAccount: 'x' } };
+  apply('p', { steps: [stepOf('t', trust)] }, 4);
+  const owner = { limit: 9, owner: 'x' };
+  t.match(view.instances('ciConnection', owner).items, [{ instance: 't' }], 'its own field');
 
-    const plan = database
-      .prepare(`EXPLAIN QUERY PLAN SELECT count(*) FROM instances
+  const plan = database
+    .prepare(`EXPLAIN QUERY PLAN SELECT count(*) FROM instances
       WHERE project = ? AND machine = ? AND final = ? AND owner = ?`)
-      .all('p', 'm', 0, 'x');
-    t.match(plan[0], { detail: /COVERING INDEX instances_of_owner/ });
-  },
-);
+    .all('p', 'm', 0, 'x');
+  t.match(plan[0], { detail: /COVERING INDEX instances_of_owner/ });
+});
 
-t.test('a person’s memberships are found in all projects, by an index', async (t) => {
+test('a person’s memberships are found in all projects, by an index', async (t) => {
   const { store, apply, database } = createChain(t);
   const place = (id: string, person: string, fields: Partial<InstanceStep> = {}) =>
     stepOf(id, { machine: 'membership', context: { person }, ...fields });
@@ -287,7 +281,7 @@ t.test('a person’s memberships are found in all projects, by an index', async 
   t.match(plan[0], { detail: /USING INDEX instances_of_subject/ });
 });
 
-t.test('a file of an older program, or with other indexes, is indexed when it is opened', (t) => {
+test('a file of an older program, or with other indexes, is indexed when it is opened', async (t) => {
   const older = instanceMigrations.slice(0, 5);
   const database = openDatabase({
     path: ':memory:',
@@ -318,10 +312,9 @@ t.test('a file of an older program, or with other indexes, is indexed when it is
   t.same(ids('delivery', { owner: 'y' }, reopened), ['d']);
   t.same(ids('delivery', { incident: 'x' }, reopened), [], 'its declaration was removed');
   t.same(ids('credential', { owner: 'x' }, reopened), []);
-  t.end();
 });
 
-t.test('API-34: an incident of an older program gets the data center of its VM, if known', (t) => {
+test('API-34: an incident of an older program gets the data center of its VM, if known', async (t) => {
   const database = openDatabase({
     path: ':memory:',
     synchronous: 'NORMAL',
@@ -347,10 +340,9 @@ t.test('API-34: an incident of an older program gets the data center of its VM, 
   t.same(ids('DC-1'), ['whole', 'a'], 'not from a VM of another project');
   t.same(ids('DC-2'), ['known']);
   t.equal(view.record('incident', 'a')?.body.value, 0.1);
-  t.end();
 });
 
-t.test('incidents of older files and of commits are found alike, by each status', (t) => {
+test('incidents of older files and of commits are found alike, by each status', async (t) => {
   const open = { id: 'x', vm: 'v', rule: 'r', severity: 'INFO', state: 'FIRING' };
   const acknowledged = { by: 'b', atMs: 1, note: '' };
   const bodies = [
@@ -393,10 +385,9 @@ t.test('incidents of older files and of commits are found alike, by each status'
   apply('p', { records: [{ kind: 'note', id: 'n', sort: '1', body: open }] });
   const note = database.prepare("SELECT status, rule FROM records WHERE id = 'n'").get();
   t.same(note, { status: null, rule: null }, 'other kinds are in no index of incidents');
-  t.end();
 });
 
-t.test('a rewritten record has its new body and its new position in the list', (t) => {
+test('a rewritten record has its new body and its new position in the list', async (t) => {
   const { store, apply } = createChain(t);
   const put = (sort: string, n: number) =>
     apply('p', { records: [{ kind: 'note', id: 'a', sort, body: { n } }] });
@@ -410,10 +401,9 @@ t.test('a rewritten record has its new body and its new position in the list', (
   t.same(found(), [['1', 2]]);
   put('2', 3);
   t.same(found(), [['2', 3]]);
-  t.end();
 });
 
-t.test('API-34: rare incidents among 9,019 are one page, also under two filters', (t) => {
+test('API-34: rare incidents among 9,019 are one page, also under two filters', async (t) => {
   const { store, apply } = createChain(t);
   const displayed = { acknowledged: null, snoozedUntilMs: null };
   const incident = (i: number, fields: object = {}) => {
@@ -447,10 +437,9 @@ t.test('API-34: rare incidents among 9,019 are one page, also under two filters'
   const { items, next } = find({ vms: ['vm-9019'], severities: ['CRITICAL'] });
   t.match({ ids: items.map(({ id }) => id), next }, { ids: ['i9019'], next: undefined });
   t.equal(find({ statuses: ['RETIRED'] }).items.length, 0);
-  t.end();
 });
 
-t.test('API-34: deliveries of an incident are filtered by state and event', (t) => {
+test('API-34: deliveries of an incident are filtered by state and event', async (t) => {
   const { store, apply } = createChain(t);
   const delivery = (id: string, to: string, event: string) =>
     stepOf(id, { machine: 'delivery', to, context: { incident: 'x', destination: 'd', event } });
@@ -467,10 +456,9 @@ t.test('API-34: deliveries of an incident are filtered by state and event', (t) 
   t.same(ids({ states: ['sent'] }), ['a', 'c']);
   t.same(ids({ states: ['sent'], events: ['FIRING'] }), ['a']);
   t.same(ids({ destination: 'other' }), []);
-  t.end();
 });
 
-t.test('records are replaced, removed, and listed by their sort text', async (t) => {
+test('records are replaced, removed, and listed by their sort text', async (t) => {
   const { store, apply } = createChain(t);
   const note = (id: string, sort: string, body: Record<string, unknown> | null = { sort }) => ({
     kind: 'note',
@@ -490,7 +478,7 @@ t.test('records are replaced, removed, and listed by their sort text', async (t)
   t.equal(view.record('note', '1'), undefined);
 });
 
-t.test('transitions are listed by project, machine or instance, both ways', async (t) => {
+test('transitions are listed by project, machine or instance, both ways', async (t) => {
   const { store, apply } = createChain(t);
   apply('p', { steps: [stepOf('a'), stepOf('b'), stepOf('a', { machine: 'o' })] });
   apply('p', { steps: [stepOf('a')] });
@@ -509,7 +497,7 @@ t.test('transitions are listed by project, machine or instance, both ways', asyn
   t.equal(view.transitions({ limit: 3, ...(next ? { after: next } : {}) }).items.length, 1);
 });
 
-t.test('due timers are returned earliest first, of owned projects only', async (t) => {
+test('due timers are returned earliest first, of owned projects only', async (t) => {
   const { store, apply } = createChain(t);
   const timer = (id: string, dueMs: number) => ({ id, dueMs, event: { type: id } });
   apply('p', { steps: [stepOf('a', { timers: [timer('x', 30), timer('y', 10)] })] });
@@ -530,7 +518,7 @@ t.test('due timers are returned earliest first, of owned projects only', async (
   t.same(due(99), ['z', 'x'], 'a step carries all timers that remain');
 });
 
-t.test('API-14: request ids are kept for seven days of project time', async (t) => {
+test('API-14: request ids are kept for seven days of project time', async (t) => {
   const { store, apply } = createChain(t);
   const request = (id: string) => ({ scope: 's', id, fingerprint: 'f', answer: { id } });
   apply('p', { request: request('1') }, 1000);
@@ -543,7 +531,7 @@ t.test('API-14: request ids are kept for seven days of project time', async (t) 
   t.ok(store.request('q', 's', '1'), 'another project’s time does not advance');
 });
 
-t.test('a projection belongs to one stream', async (t) => {
+test('a projection belongs to one stream', async (t) => {
   const { store } = createChain(t);
   store.bind('one');
   store.bind('one');

@@ -2,7 +2,7 @@
  * The interpreter's steps compared with xstate's own `transition()`: the same states, contexts and
  * actions on random walks through every machine of the service, with arbitrary event fields.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { type AnyMachineSnapshot, initialTransition, transition } from 'xstate';
 import { initialStep, nextStep, upcast } from '../../actors/platform/host/rows.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
@@ -71,14 +71,14 @@ function walk(definition: MachineDefinition, seed: number): string[] {
   return differences;
 }
 
-t.test('every step of every machine equals xstate’s', async (t) => {
+test('every step of every machine equals xstate’s', async (t) => {
   for (const definition of [...machineDefinitions.values(), counter, counterV2]) {
     const differences = Array.from({ length: WALKS }, (_, seed) => walk(definition, seed)).flat();
     t.same(differences, [], definition.name);
   }
 });
 
-t.test('DUR-12: delays become timers with due times and end with their state', async (t) => {
+test('DUR-12: delays become timers with due times and end with their state', async (t) => {
   const begun = initialStep(counter, { at: 500 }, 500);
   t.same(begun.timers, []);
   const counting = nextStep(counter, begun, { type: 'added', at: 1000 } as { type: string }, 1000);
@@ -91,7 +91,7 @@ t.test('DUR-12: delays become timers with due times and end with their state', a
   t.equal(nextStep(counter, counting, { type: 'unheard' }, 4000), undefined);
 });
 
-t.test('an old row is upgraded version by version; a gap is a fault', async (t) => {
+test('an old row is upgraded version by version; a gap is a fault', async (t) => {
   const v3 = {
     ...counterV2,
     version: 3,

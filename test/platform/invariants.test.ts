@@ -3,7 +3,7 @@
  * events. A walk takes every event of the alphabet from every state of the model; each invariant is
  * a predicate over all of these steps.
  */
-import t from 'tap';
+import { test } from 'tap';
 import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
 import { DELIVERY_REASONS, type DeliveryContext } from '../../machines/delivery/delivery.ts';
 import type { DestinationContext } from '../../machines/delivery/destination.ts';
@@ -22,7 +22,7 @@ import {
 } from './machines/questions.ts';
 import type { Edge } from './machines/walk.ts';
 
-t.test('alertRule: only a report of the desired version is accepted', async (t) => {
+test('alertRule: only a report of the desired version is accepted', async (t) => {
   const reports = edgesOf('alertRule', 'applied', 'applicationFailed');
   const foreign = reports.filter(({ from, event }) => {
     return event.version !== contextOf<AlertRuleContext>(from).version;
@@ -37,7 +37,7 @@ t.test('alertRule: only a report of the desired version is accepted', async (t) 
   }
 });
 
-t.test('alertRule: an edit is a new desired version, pending until applied', async (t) => {
+test('alertRule: an edit is a new desired version, pending until applied', async (t) => {
   const edits = edgesOf('alertRule', 'edited').filter(({ from }) => !from.final);
   for (const { from, to, event, effects } of edits) {
     const before = contextOf<AlertRuleContext>(from);
@@ -51,33 +51,30 @@ t.test('alertRule: an edit is a new desired version, pending until applied', asy
   }
 });
 
-t.test(
-  'alertRule: incidents that an application or a deletion outdates are retired, with the reason',
-  async (t) => {
-    const { edges } = walked('alertRule');
-    const settling = taken(edges).filter(({ event }) => /^(applied|deleted)$/.test(event.type));
-    const reasons = new Set<string>();
-    for (const { from, to, effects } of settling) {
-      const before = contextOf<AlertRuleContext>(from);
-      const through = before.evaluationRevision - (to.value === 'deleted' ? 0 : 1);
-      const reason = { active: 'RULE_CHANGED', paused: 'RULE_PAUSED', deleted: 'RULE_DELETED' };
-      const wanted = [
-        { type: 'retireInstances', reason: reason[to.value as keyof typeof reason] },
-      ].filter(() => before.retiredThroughRevision < through);
-      t.equal(contextOf<AlertRuleContext>(to).retiredThroughRevision, through);
-      t.same(effects, wanted);
-      for (const { reason } of wanted) reasons.add(reason);
-    }
-    t.same([...reasons].sort(), ['RULE_CHANGED', 'RULE_DELETED', 'RULE_PAUSED']);
-    t.same(
-      brief(edges.filter(({ effects }) => notified(effects).length > 0)),
-      [],
-      'no one is notified',
-    );
-  },
-);
+test('alertRule: incidents that an application or a deletion outdates are retired, with the reason', async (t) => {
+  const { edges } = walked('alertRule');
+  const settling = taken(edges).filter(({ event }) => /^(applied|deleted)$/.test(event.type));
+  const reasons = new Set<string>();
+  for (const { from, to, effects } of settling) {
+    const before = contextOf<AlertRuleContext>(from);
+    const through = before.evaluationRevision - (to.value === 'deleted' ? 0 : 1);
+    const reason = { active: 'RULE_CHANGED', paused: 'RULE_PAUSED', deleted: 'RULE_DELETED' };
+    const wanted = [
+      { type: 'retireInstances', reason: reason[to.value as keyof typeof reason] },
+    ].filter(() => before.retiredThroughRevision < through);
+    t.equal(contextOf<AlertRuleContext>(to).retiredThroughRevision, through);
+    t.same(effects, wanted);
+    for (const { reason } of wanted) reasons.add(reason);
+  }
+  t.same([...reasons].sort(), ['RULE_CHANGED', 'RULE_DELETED', 'RULE_PAUSED']);
+  t.same(
+    brief(edges.filter(({ effects }) => notified(effects).length > 0)),
+    [],
+    'no one is notified',
+  );
+});
 
-t.test('alertRule: a pause leaves nothing of its revision live', async (t) => {
+test('alertRule: a pause leaves nothing of its revision live', async (t) => {
   const paused = walked('alertRule').rows.filter(({ value }) => value === 'paused');
   t.ok(paused.length > 0);
   for (const row of paused) {
@@ -86,7 +83,7 @@ t.test('alertRule: a pause leaves nothing of its revision live', async (t) => {
   }
 });
 
-t.test('delivery: sending is entered from rechecking alone, within 24 hours', async (t) => {
+test('delivery: sending is entered from rechecking alone, within 24 hours', async (t) => {
   const sending = walked('delivery').edges.filter(({ from, to }) => {
     return to.value === 'sending' && from.value !== 'sending';
   });
@@ -100,7 +97,7 @@ t.test('delivery: sending is entered from rechecking alone, within 24 hours', as
   }
 });
 
-t.test('delivery: after 24 hours only an attempt in flight remains', async (t) => {
+test('delivery: after 24 hours only an attempt in flight remains', async (t) => {
   const late = walked('delivery').edges.filter(({ from, event }) => {
     return !from.final && event.at >= START + 24 * HOUR;
   });
@@ -118,32 +115,24 @@ t.test('delivery: after 24 hours only an attempt in flight remains', async (t) =
   }
 });
 
-t.test(
-  'delivery: an open attempt ends by its own outcome alone, and every attempt ends',
-  async (t) => {
-    const { rows, edges } = walked('delivery');
-    const fromSending = taken(edges).filter(({ from }) => from.value === 'sending');
-    t.same([...typesOf(fromSending)].sort(), [
-      'accepted',
-      'attemptFailed',
-      'attemptLost',
-      'refused',
-    ]);
-    const other = edges.filter(({ event }) => /other/.test(String(event.attemptId)));
-    t.ok(other.length > 0);
-    t.same(brief(taken(other)), [], 'an outcome of another attempt changes nothing');
-    for (const row of rows) {
-      const { attempts, reason } = contextOf<DeliveryContext>(row);
-      const open = attempts.filter(({ outcome }) => outcome === null);
-      t.equal(open.length, row.value === 'sending' ? 1 : 0);
-      if (reason !== null) t.ok(DELIVERY_REASONS.includes(reason));
-      const unsent = ['suppressed', 'expired', 'failed'].includes(String(row.value));
-      t.equal(reason !== null, unsent, `${row.value} has ${reason}`);
-    }
-  },
-);
+test('delivery: an open attempt ends by its own outcome alone, and every attempt ends', async (t) => {
+  const { rows, edges } = walked('delivery');
+  const fromSending = taken(edges).filter(({ from }) => from.value === 'sending');
+  t.same([...typesOf(fromSending)].sort(), ['accepted', 'attemptFailed', 'attemptLost', 'refused']);
+  const other = edges.filter(({ event }) => /other/.test(String(event.attemptId)));
+  t.ok(other.length > 0);
+  t.same(brief(taken(other)), [], 'an outcome of another attempt changes nothing');
+  for (const row of rows) {
+    const { attempts, reason } = contextOf<DeliveryContext>(row);
+    const open = attempts.filter(({ outcome }) => outcome === null);
+    t.equal(open.length, row.value === 'sending' ? 1 : 0);
+    if (reason !== null) t.ok(DELIVERY_REASONS.includes(reason));
+    const unsent = ['suppressed', 'expired', 'failed'].includes(String(row.value));
+    t.equal(reason !== null, unsent, `${row.value} has ${reason}`);
+  }
+});
 
-t.test('delivery: a wait ends with the next attempt, which is rechecked', async (t) => {
+test('delivery: a wait ends with the next attempt, which is rechecked', async (t) => {
   const waiting = walked('delivery').rows.filter(({ value }) => value === 'waiting');
   t.ok(waiting.length > 0);
   for (const row of waiting) {
@@ -158,7 +147,7 @@ t.test('delivery: a wait ends with the next attempt, which is rechecked', async 
   ]);
 });
 
-t.test('delivery: a lost attempt counts as possibly delivered', async (t) => {
+test('delivery: a lost attempt counts as possibly delivered', async (t) => {
   const lost = taken(edgesOf('delivery', 'attemptLost'));
   t.ok(lost.length > 0);
   for (const { to } of lost) {
@@ -166,33 +155,30 @@ t.test('delivery: a lost attempt counts as possibly delivered', async (t) => {
   }
 });
 
-t.test(
-  'destination: at most two secrets are live, current first, the second only with its timer',
-  async (t) => {
-    const { rows, edges } = walked('destination');
-    t.ok(rows.some(({ timers }) => timers.size > 0));
-    for (const row of rows) {
-      const { length } = contextOf<DestinationContext>(row).secrets;
-      t.equal(length, row.final ? 0 : row.timers.has('overlapEnded') ? 2 : 1);
-    }
-    for (const { from, to, event } of taken(edges).filter(isRotation)) {
-      const [current, previous] = contextOf<DestinationContext>(to).secrets;
-      const [before] = contextOf<DestinationContext>(from).secrets;
-      t.equal(current?.id, event.secretId);
-      t.equal(previous?.id, event.overlapMs === 0 ? undefined : before?.id);
-      const overlapMs = Math.min(Number(event.overlapMs), 24 * HOUR);
-      t.equal(to.timers.get('overlapEnded'), overlapMs === 0 ? undefined : event.at + overlapMs);
-    }
-  },
-);
+test('destination: at most two secrets are live, current first, the second only with its timer', async (t) => {
+  const { rows, edges } = walked('destination');
+  t.ok(rows.some(({ timers }) => timers.size > 0));
+  for (const row of rows) {
+    const { length } = contextOf<DestinationContext>(row).secrets;
+    t.equal(length, row.final ? 0 : row.timers.has('overlapEnded') ? 2 : 1);
+  }
+  for (const { from, to, event } of taken(edges).filter(isRotation)) {
+    const [current, previous] = contextOf<DestinationContext>(to).secrets;
+    const [before] = contextOf<DestinationContext>(from).secrets;
+    t.equal(current?.id, event.secretId);
+    t.equal(previous?.id, event.overlapMs === 0 ? undefined : before?.id);
+    const overlapMs = Math.min(Number(event.overlapMs), 24 * HOUR);
+    t.equal(to.timers.get('overlapEnded'), overlapMs === 0 ? undefined : event.at + overlapMs);
+  }
+});
 
-t.test('destination: an overlap is displayed exactly while its timer runs', async (t) => {
+test('destination: an overlap is displayed exactly while its timer runs', async (t) => {
   for (const { timers, context } of walked('destination').rows) {
     t.equal(context.overlapEndsMs, timers.get('overlapEnded') ?? null);
   }
 });
 
-t.test('destination: a new address resets the failure count', (t) => {
+test('destination: a new address resets the failure count', async (t) => {
   const retargeted = taken(edgesOf('destination', 'retargeted'));
   t.ok(retargeted.some(({ from }) => contextOf<DestinationContext>(from).failingSinceMs !== null));
   for (const { from, to, event } of retargeted) {
@@ -200,44 +186,39 @@ t.test('destination: a new address resets the failure count', (t) => {
     const { urlId, host } = event;
     t.match(to.context, { urlId, host, failingSinceMs: null, secrets: from.context.secrets });
   }
-  t.end();
 });
 
-t.test(
-  'destination: three days of failures pause it; a day without failures resets the count',
-  (t) => {
-    const failed = taken(edgesOf('destination', 'attemptFailed')).filter(
-      // An attempt in flight at the pause no longer counts.
-      ({ from }) => from.value === 'active',
-    );
-    const pausing = failed.filter(({ to }) => to.value === 'paused');
-    t.ok(pausing.length > 0);
-    for (const { path, event } of pausing) {
-      const times = [...path, event].map(({ type, at }) => ({ type, at }));
-      const began = times.findLastIndex(({ type }) => {
-        return ['attemptAccepted', 'resumed', 'retargeted'].includes(type);
-      });
-      const ats = times.slice(began + 1).flatMap((each) => {
-        return each.type === 'attemptFailed' ? [each.at] : [];
-      });
-      t.ok(event.at - (ats[0] ?? event.at) >= 72 * HOUR);
-      const lately = ats.filter((at) => event.at - at <= 95 * HOUR);
-      t.ok(lately.length >= 4, 'failures last all three days');
-    }
-    const afterSilence = failed.filter(({ from, event }) => {
-      const { lastFailedMs } = contextOf<DestinationContext>(from);
-      return lastFailedMs !== null && event.at - lastFailedMs > 24 * HOUR;
+test('destination: three days of failures pause it; a day without failures resets the count', async (t) => {
+  const failed = taken(edgesOf('destination', 'attemptFailed')).filter(
+    // An attempt in flight at the pause no longer counts.
+    ({ from }) => from.value === 'active',
+  );
+  const pausing = failed.filter(({ to }) => to.value === 'paused');
+  t.ok(pausing.length > 0);
+  for (const { path, event } of pausing) {
+    const times = [...path, event].map(({ type, at }) => ({ type, at }));
+    const began = times.findLastIndex(({ type }) => {
+      return ['attemptAccepted', 'resumed', 'retargeted'].includes(type);
     });
-    t.ok(afterSilence.length > 0);
-    for (const { to, event } of afterSilence) {
-      t.equal(to.value, 'active');
-      t.match(to.context, { failingSinceMs: event.at, lastFailedMs: event.at });
-    }
-    t.end();
-  },
-);
+    const ats = times.slice(began + 1).flatMap((each) => {
+      return each.type === 'attemptFailed' ? [each.at] : [];
+    });
+    t.ok(event.at - (ats[0] ?? event.at) >= 72 * HOUR);
+    const lately = ats.filter((at) => event.at - at <= 95 * HOUR);
+    t.ok(lately.length >= 4, 'failures last all three days');
+  }
+  const afterSilence = failed.filter(({ from, event }) => {
+    const { lastFailedMs } = contextOf<DestinationContext>(from);
+    return lastFailedMs !== null && event.at - lastFailedMs > 24 * HOUR;
+  });
+  t.ok(afterSilence.length > 0);
+  for (const { to, event } of afterSilence) {
+    t.equal(to.value, 'active');
+    t.match(to.context, { failingSinceMs: event.at, lastFailedMs: event.at });
+  }
+});
 
-t.test('recipient: confirmation needs a press on the current link within 24 hours', async (t) => {
+test('recipient: confirmation needs a press on the current link within 24 hours', async (t) => {
   const { edges } = walked('recipient');
   const become = edges.filter(({ from, to }) => {
     return to.value === 'verified' && from.value !== 'verified';
@@ -258,7 +239,7 @@ t.test('recipient: confirmation needs a press on the current link within 24 hour
   t.same(brief(taken(late)), []);
 });
 
-t.test('recipient: a link works once, and none remains after the holder declined', async (t) => {
+test('recipient: a link works once, and none remains after the holder declined', async (t) => {
   for (const { value, context } of walked('recipient').rows) {
     const { tokenHash, tokenExpiresMs } = context as unknown as RecipientContext;
     t.equal(tokenHash === null, tokenExpiresMs === null);
@@ -273,7 +254,7 @@ t.test('recipient: a link works once, and none remains after the holder declined
   for (const { to } of unsubscribed) t.match(to.context, { tokenHash: null });
 });
 
-t.test('recipient: a removed recipient stays removed', async (t) => {
+test('recipient: a removed recipient stays removed', async (t) => {
   const { edges } = walked('recipient');
   const removals = edgesOf('recipient', 'removed').filter(({ from }) => !from.final);
   t.same([...new Set(removals.map(({ from }) => String(from.value)))].sort(), [
@@ -286,13 +267,13 @@ t.test('recipient: a removed recipient stays removed', async (t) => {
   t.same(brief(taken(edges.filter(({ from }) => from.final))), []);
 });
 
-t.test('destination: the overlap continues through pause and resume', async (t) => {
+test('destination: the overlap continues through pause and resume', async (t) => {
   const moved = taken(edgesOf('destination', 'paused', 'resumed', 'renamed', 'retargeted'));
   t.ok(moved.some(({ from }) => from.timers.size > 0));
   t.ok(moved.every(({ from, to }) => sameTimers(from, to)));
 });
 
-t.test('credential: revocation is immediate from every live state', async (t) => {
+test('credential: revocation is immediate from every live state', async (t) => {
   const revoking = edgesOf('credential', 'revoked').filter(({ from }) => !from.final);
   t.same([...new Set(revoking.map(({ from }) => String(from.value)))].sort(), [
     'active',
@@ -309,24 +290,21 @@ t.test('credential: revocation is immediate from every live state', async (t) =>
   );
 });
 
-t.test(
-  'credential: an old key never outlives 24 hours from its first rotation, nor its lifetime',
-  async (t) => {
-    const rotating = walked('credential').edges.filter(({ to }) => to.value === 'rotating');
-    t.ok(
-      rotating.some(({ from }) => from.value === 'rotating'),
-      'a second rotation was walked',
-    );
-    for (const { to } of rotating) {
-      const { rotatedMs, overlapEndsMs, expiresMs } = contextOf<CredentialContext>(to);
-      t.ok(rotatedMs !== null && Number(overlapEndsMs) <= rotatedMs + 24 * HOUR);
-      t.equal(to.timers.get('xstate.after.overlapEnd.credential.rotating'), overlapEndsMs);
-      t.equal(to.timers.get('xstate.after.lifetimeEnd.credential.rotating'), expiresMs);
-    }
-  },
-);
+test('credential: an old key never outlives 24 hours from its first rotation, nor its lifetime', async (t) => {
+  const rotating = walked('credential').edges.filter(({ to }) => to.value === 'rotating');
+  t.ok(
+    rotating.some(({ from }) => from.value === 'rotating'),
+    'a second rotation was walked',
+  );
+  for (const { to } of rotating) {
+    const { rotatedMs, overlapEndsMs, expiresMs } = contextOf<CredentialContext>(to);
+    t.ok(rotatedMs !== null && Number(overlapEndsMs) <= rotatedMs + 24 * HOUR);
+    t.equal(to.timers.get('xstate.after.overlapEnd.credential.rotating'), overlapEndsMs);
+    t.equal(to.timers.get('xstate.after.lifetimeEnd.credential.rotating'), expiresMs);
+  }
+});
 
-t.test('datacenter: stale starts with observed silence and ends with a report', async (t) => {
+test('datacenter: stale starts with observed silence and ends with a report', async (t) => {
   const moved = walked('datacenter').edges.filter(({ from, to }) => from.value !== to.value);
   t.same(
     moved.map(({ from, event, to }) => [from.value, event.type, to.value]),

@@ -1,17 +1,15 @@
 /** Requests over a connection to NATS that loses some of them, as during an election. */
-import t from 'tap';
+import { test } from 'tap';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { JetStreamConnection } from '../../streams/platform/jetstream/connection.ts';
 import { openDurableConsumer } from '../../streams/platform/jetstream/durable-consumer.ts';
-import { componentPath, needs } from '../support/components.ts';
-import { startNatsServer } from '../support/nats-server.ts';
-import { dataFolder } from '../support/program.ts';
+import { needs } from '../support/components.ts';
+import { natsServerFor } from '../support/nats-server.ts';
 
 const nats = 'nats-server 2.15.1';
 
-t.test('DUR-23: a repeatable request is resent before its time-out', needs(nats), async (t) => {
-  const server = await startNatsServer({ program: componentPath(nats), folder: dataFolder(t) });
-  t.teardown(() => server.kill());
+test('DUR-23: a repeatable request is resent before its time-out', needs(nats), async (t) => {
+  const server = await natsServerFor(t);
   const clock = new VirtualClock(0);
   const connection = await JetStreamConnection.open({ url: server.url, clock });
   t.teardown(() => connection.close());
@@ -37,12 +35,11 @@ t.test('DUR-23: a repeatable request is resent before its time-out', needs(nats)
   }
 });
 
-t.test(
+test(
   'a durable consumer opens although its first request got no response',
   needs(nats),
   async (t) => {
-    const server = await startNatsServer({ program: componentPath(nats), folder: dataFolder(t) });
-    t.teardown(() => server.kill());
+    const server = await natsServerFor(t);
     const clock = new VirtualClock(0);
     const connection = await JetStreamConnection.open({ url: server.url, clock });
     t.teardown(() => connection.close());

@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { openSecretStore } from '../../sqlite/platform/secrets/local-secrets.ts';
 import { createSeal, keyIdOf } from '../../sqlite/platform/secrets/seal.ts';
 import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
@@ -65,7 +65,7 @@ function opensAnything(folder: string, key: Uint8Array): boolean {
   }
 }
 
-t.test('after a change only the new key opens the store, and everything is readable', async (t) => {
+test('after a change only the new key opens the store, and everything is readable', async (t) => {
   const folder = t.testdir();
   const kept: Uint8Array[] = [];
   const store = open(folder, OLD, (next) => kept.push(next) > 0);
@@ -94,25 +94,22 @@ t.test('after a change only the new key opens the store, and everything is reada
   again.close();
 });
 
-t.test(
-  'no file has a value under the old key, or the new key itself, after a change',
-  async (t) => {
-    const folder = t.testdir();
-    const store = open(folder, OLD, () => true);
-    await fill(store);
-    const before = sealedBytes(folder);
-    await store.changeKey({ ...noMembers, next: NEXT });
-    for (const name of readdirSync(folder)) {
-      const bytes = readFileSync(join(folder, name));
-      t.equal(bytes.indexOf(Buffer.from('key-change')), -1, `${name} has no record of the change`);
-      t.notOk(
-        before.some((sealed) => bytes.includes(sealed)),
-        `${name} has no old value`,
-      );
-    }
-    store.close();
-  },
-);
+test('no file has a value under the old key, or the new key itself, after a change', async (t) => {
+  const folder = t.testdir();
+  const store = open(folder, OLD, () => true);
+  await fill(store);
+  const before = sealedBytes(folder);
+  await store.changeKey({ ...noMembers, next: NEXT });
+  for (const name of readdirSync(folder)) {
+    const bytes = readFileSync(join(folder, name));
+    t.equal(bytes.indexOf(Buffer.from('key-change')), -1, `${name} has no record of the change`);
+    t.notOk(
+      before.some((sealed) => bytes.includes(sealed)),
+      `${name} has no old value`,
+    );
+  }
+  store.close();
+});
 
 /** Some sealed values of the file, as bytes. */
 function sealedBytes(folder: string): Buffer[] {
@@ -127,7 +124,7 @@ function sealedBytes(folder: string): Buffer[] {
   return found;
 }
 
-t.test('a process that is killed at any step leaves a store that either key opens', async (t) => {
+test('a process that is killed at any step leaves a store that either key opens', async (t) => {
   const steps = ['recorded', 'sealing:1', 'sealing:2', 'sealed', 'kept'] as const;
   for (const step of steps) {
     await t.test(step, async (t) => {
@@ -166,28 +163,25 @@ async function continues(t: Test, folder: string, key: Uint8Array): Promise<void
   last.close();
 }
 
-t.test(
-  'a key file that cannot be written leaves both keys valid until it is replaced',
-  async (t) => {
-    const folder = t.testdir();
-    const store = open(folder, OLD, () => false);
-    await fill(store);
-    const outcome = await store.changeKey({ ...noMembers, next: NEXT });
-    t.match(outcome, { state: 'waiting', waitsFor: ['this process'] });
-    t.ok(store.isKeyChanging());
-    await t.rejects(store.changeKey({ ...noMembers, next: Buffer.alloc(32, 3) }), {
-      name: 'KeyChangeRefused',
-      message: /is not finished/,
-    });
-    store.close();
-    const replaced = open(folder, NEXT, () => true);
-    t.match(await replaced.changeKey(noMembers), { state: 'changed' });
-    replaced.close();
-    t.notOk(opensAnything(folder, OLD));
-  },
-);
+test('a key file that cannot be written leaves both keys valid until it is replaced', async (t) => {
+  const folder = t.testdir();
+  const store = open(folder, OLD, () => false);
+  await fill(store);
+  const outcome = await store.changeKey({ ...noMembers, next: NEXT });
+  t.match(outcome, { state: 'waiting', waitsFor: ['this process'] });
+  t.ok(store.isKeyChanging());
+  await t.rejects(store.changeKey({ ...noMembers, next: Buffer.alloc(32, 3) }), {
+    name: 'KeyChangeRefused',
+    message: /is not finished/,
+  });
+  store.close();
+  const replaced = open(folder, NEXT, () => true);
+  t.match(await replaced.changeKey(noMembers), { state: 'changed' });
+  replaced.close();
+  t.notOk(opensAnything(folder, OLD));
+});
 
-t.test('a change to the same key, or of a wrong length, is refused', async (t) => {
+test('a change to the same key, or of a wrong length, is refused', async (t) => {
   const store = open(t.testdir(), OLD, () => true);
   for (const next of [OLD, Buffer.alloc(31)]) {
     await t.rejects(store.changeKey({ ...noMembers, next }), { name: 'KeyChangeRefused' });
@@ -196,7 +190,7 @@ t.test('a change to the same key, or of a wrong length, is refused', async (t) =
   store.close();
 });
 
-t.test('derived keys follow the master key, and links in mails keep working', async (t) => {
+test('derived keys follow the master key, and links in mails keep working', async (t) => {
   const store = open(t.testdir(), OLD, () => true);
   const keys = createDerivedKeys(OLD);
   const key = keys.derive('unsubscribe links');

@@ -1,7 +1,7 @@
 /**
  * Reading all live instances of a project takes one page per turn and returns every one of them.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { retireInstances, rulesWithStaleInstances } from '../../actors/alerting/rule-instances.ts';
 import { seedOf } from '../../actors/alerting/rule-markers.ts';
 import { outstandingDeliveries } from '../../actors/delivery/queues.ts';
@@ -49,7 +49,7 @@ function bound(view: ProjectReads): ProjectReads {
   };
 }
 
-t.test('many live instances do not block others: no turn reads more than a page', async (t) => {
+test('many live instances do not block others: no turn reads more than a page', async (t) => {
   const world = await openAlertingWorld(t);
   await world.saveRule();
   for (let start = 0; start < COUNT; start += 50) {
@@ -85,7 +85,7 @@ t.test('many live instances do not block others: no turn reads more than a page'
   t.ok(most.inOneTurn <= 200, `${most.inOneTurn} rows in one turn`);
 });
 
-t.test('deliveries are swept one page per turn, over large and small projects alike', async (t) => {
+test('deliveries are swept one page per turn, over large and small projects alike', async (t) => {
   const world = await openAlertingWorld(t);
   const projects = [PROJECT, 'other'];
   for (const project of projects) {

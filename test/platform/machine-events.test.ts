@@ -6,7 +6,7 @@
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -101,23 +101,23 @@ const senders: readonly Sender[] = [...sources]
   .filter(([, text]) => text.includes('draft.send(') || eventTypesIn(text).length > 0)
   .map(([file, text]) => ({ file, machines: namedIn(text), events: constructedIn(text) }));
 
-t.test('API-32: every event that a chart accepts has a sender', async (t) => {
+test('API-32: every event that a chart accepts has a sender', async (t) => {
   t.ok(charts.length >= 16 && charts.every(({ taken }) => taken.length > 0));
   t.same(unsent(charts, senders), []);
 });
 
-t.test('A machine declares exactly the events that its chart accepts', async (t) => {
+test('A machine declares exactly the events that its chart accepts', async (t) => {
   for (const { machine, declared, taken } of charts) {
     t.same(declared.toSorted(), taken.toSorted(), machine);
   }
 });
 
-t.test('Every event that is sent is accepted by a chart of its target machines', async (t) => {
+test('Every event that is sent is accepted by a chart of its target machines', async (t) => {
   t.ok(senders.length > 30);
   t.same(untaken(charts, senders), []);
 });
 
-t.test('An event without a sender, and one that no chart accepts, are found', async (t) => {
+test('An event without a sender, and one that no chart accepts, are found', async (t) => {
   const planted = { file: '', taken: ['edited', 'planted'], declared: [], raised: [] };
   const drawn = { machine: 'alertRule', ...planted };
   t.same(unsent([drawn], senders), ['alertRule planted']);

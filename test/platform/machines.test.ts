@@ -3,7 +3,7 @@
  * everything has a description, rows survive JSON, and an event that a state does not accept
  * changes nothing.
  */
-import t from 'tap';
+import { test } from 'tap';
 import type { AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { chartOf, statesIn } from '../../src/audit/drawing/chart.ts';
@@ -25,7 +25,7 @@ for (const definition of definitions) {
   const walked = walk(definition, modelOf(name));
   walks.set(name, walked);
 
-  t.test(`${name}, walked by its model, reaches every state`, async (t) => {
+  test(`${name}, walked by its model, reaches every state`, async (t) => {
     const reached = new Set(walked.rows.flatMap(({ value }) => leavesOf(value)));
     const leaves = statesIn(chartOf(definition).root)
       .filter(({ children }) => children.length === 0)
@@ -33,13 +33,13 @@ for (const definition of definitions) {
     t.same([...reached].sort(), leaves.sort());
   });
 
-  t.test(`${name}, walked by its model, takes every declared transition`, async (t) => {
+  test(`${name}, walked by its model, takes every declared transition`, async (t) => {
     const taken = new Set(walked.edges.flatMap((edge) => edge.taken));
     const missed = transitionsIn(machine.root).filter((transition) => !taken.has(transition));
     t.same(missed.map(nameOf), []);
   });
 
-  t.test(`${name}: every state and every transition has one line of description`, async (t) => {
+  test(`${name}: every state and every transition has one line of description`, async (t) => {
     const chart = chartOf(definition);
     for (const { id, description } of statesIn(chart.root).slice(1)) {
       t.match(description, /^[A-Z'"].{5,98}[.]$/, id);
@@ -50,7 +50,7 @@ for (const definition of definitions) {
     t.match(definition.description, /^[A-Z].{10,98}[.]$/);
   });
 
-  t.test(`${name}: an event that a state does not accept leaves its row unchanged`, async (t) => {
+  test(`${name}: an event that a state does not accept leaves its row unchanged`, async (t) => {
     const idle = walked.edges.filter(({ taken }) => taken.length === 0);
     t.ok(idle.length > 0);
     const moved = idle.filter(({ from, to, effects }) => {
@@ -59,7 +59,7 @@ for (const definition of definitions) {
     t.same(brief(moved), []);
   });
 
-  t.test(`${name}: no event leaves a final state, and no final state keeps a timer`, async (t) => {
+  test(`${name}: no event leaves a final state, and no final state keeps a timer`, async (t) => {
     const fromFinal = walked.edges.filter(({ from }) => from.final);
     const left = fromFinal.filter(({ from, to, effects, taken }) => {
       return JSON.stringify([from, []]) !== JSON.stringify([to, effects]) || taken.length > 0;
@@ -73,7 +73,7 @@ for (const definition of definitions) {
     t.ok(walked.rows.every((row) => !row.final || row.timers.size === 0));
   });
 
-  t.test(`${name}: timers exist exactly for the delays of the current states`, async (t) => {
+  test(`${name}: timers exist exactly for the delays of the current states`, async (t) => {
     const declared = new Map(
       statesIn(chartOf(definition).root).map(({ id }) => [id, delaysOf(machine, id)]),
     );
@@ -89,7 +89,7 @@ for (const definition of definitions) {
   });
 }
 
-t.test('the registry lists every machine under its own id, and exposes no secret', async (t) => {
+test('the registry lists every machine under its own id, and exposes no secret', async (t) => {
   t.same(
     [...machineDefinitions.keys()],
     [
@@ -132,20 +132,17 @@ t.test('the registry lists every machine under its own id, and exposes no secret
   }
 });
 
-t.test(
-  'a machine created without input, as xstate does beside each step, throws nothing',
-  async (t) => {
-    for (const { name, machine } of definitions) {
-      const context = machine.config.context;
-      t.type(context, 'function', name);
-      if (typeof context === 'function') {
-        t.doesNotThrow(() => context({ input: undefined } as Parameters<typeof context>[0]), name);
-      }
+test('a machine created without input, as xstate does beside each step, throws nothing', async (t) => {
+  for (const { name, machine } of definitions) {
+    const context = machine.config.context;
+    t.type(context, 'function', name);
+    if (typeof context === 'function') {
+      t.doesNotThrow(() => context({ input: undefined } as Parameters<typeof context>[0]), name);
     }
-  },
-);
+  }
+});
 
-t.test('only a rule has an effect when it is created: its own application', async (t) => {
+test('only a rule has an effect when it is created: its own application', async (t) => {
   const effects = definitions.map(({ name, machine }) => [
     name,
     startEffects(machine, modelOf(name)),

@@ -1,5 +1,5 @@
 /** Queued mail: its bounds, its retries, and the handling of rejected mails. */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { inviteMail } from '../../src/identity/invite-mail.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { type MailJob, type MailOutcome, MailQueue } from '../../src/platform/mail/mail-queue.ts';
@@ -40,7 +40,7 @@ const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 const job: MailJob = { kind: 'sign-in', make: async () => mail };
 const temporary = () => new MailFault('not now', { isPermanent: false, status: 451 });
 
-t.test('a mail that is rejected twice for now is retried, with the same id', async (t) => {
+test('a mail that is rejected twice for now is retried, with the same id', async (t) => {
   const sent: (string | undefined)[] = [];
   let refusals = 2;
   const { clock, queue, outcomes } = queueOver(t, async ({ messageId }) => {
@@ -60,7 +60,7 @@ t.test('a mail that is rejected twice for now is retried, with the same id', asy
   t.same(await outcomes(), { sent: '1' });
 });
 
-t.test('a finally rejected mail is dropped, counted, and logged without its text', async (t) => {
+test('a finally rejected mail is dropped, counted, and logged without its text', async (t) => {
   for (const [error, tries] of [
     [temporary, 7],
     [() => new MailFault('never', { isPermanent: true, status: 550 }), 1],
@@ -86,7 +86,7 @@ t.test('a finally rejected mail is dropped, counted, and logged without its text
   }
 });
 
-t.test('the queue is bounded, sends two at a time, and drops the rest on stop', async (t) => {
+test('the queue is bounded, sends two at a time, and drops the rest on stop', async (t) => {
   const held: (() => void)[] = [];
   const { queue, outcomes, lines } = queueOver(
     t,
@@ -105,7 +105,7 @@ t.test('the queue is bounded, sends two at a time, and drops the rest on stop', 
   t.ok(lines.some((line) => line.includes('"dropped":200')));
 });
 
-t.test('invitations leave half of the queue to sign-ins', async (t) => {
+test('invitations leave half of the queue to sign-ins', async (t) => {
   const { queue, outcomes } = queueOver(t, () => new Promise<void>(() => {}));
   const invitation: MailJob = { ...job, kind: 'invitation' };
   const invited = Array.from({ length: 205 }, () => queue.add(invitation));
@@ -115,7 +115,7 @@ t.test('invitations leave half of the queue to sign-ins', async (t) => {
   t.match(await outcomes(), { dropped: /^\d+$/ });
 });
 
-t.test('a project may queue at most as many mails as it leaves free for others', async (t) => {
+test('a project may queue at most as many mails as it leaves free for others', async (t) => {
   const { queue } = queueOver(t, () => new Promise<void>(() => {}));
   const takenOf = (project: string) =>
     Array.from({ length: 205 }, () => queue.add({ ...job, kind: 'verification', project })).filter(
@@ -127,14 +127,14 @@ t.test('a project may queue at most as many mails as it leaves free for others',
   t.equal(queue.room({ kind: 'verification', project: 'p1' }), 0);
 });
 
-t.test('a mail that no longer applies when its turn comes is not sent', async (t) => {
+test('a mail that no longer applies when its turn comes is not sent', async (t) => {
   const { queue, outcomes } = queueOver(t, async () => {});
   queue.add({ ...job, isCurrent: () => false });
   await queue.settled();
   t.same(await outcomes(), { nothing_to_send: '1' });
 });
 
-t.test('a retry that throws is counted and logged like a first attempt', async (t) => {
+test('a retry that throws is counted and logged like a first attempt', async (t) => {
   let tries = 0;
   const { clock, queue, outcomes, lines } = queueOver(t, async () => {
     tries++;
@@ -155,7 +155,7 @@ t.test('a retry that throws is counted and logged like a first attempt', async (
   t.ok(lines.some((line) => line.includes('the database is locked')));
 });
 
-t.test('a permanent rejection is reported once; a failed report is logged', async (t) => {
+test('a permanent rejection is reported once; a failed report is logged', async (t) => {
   const reported: MailOutcome[] = [];
   const never = new MailFault('never', { isPermanent: true, status: 550, step: 'recipient' });
   let refuse: () => MailFault = temporary;
@@ -185,7 +185,7 @@ function greylist(clock: { now(): number }, ms: number) {
   };
 }
 
-t.test('a greylist is waited out for four hours, and its end is reported', async (t) => {
+test('a greylist is waited out for four hours, and its end is reported', async (t) => {
   for (const [waitMs, sentMs] of [
     [300_000, 360_000],
     [15 * 60_000, 20 * 60_000],
@@ -213,7 +213,7 @@ t.test('a greylist is waited out for four hours, and its end is reported', async
   }
 });
 
-t.test('a mail is not retried after the end of its link', async (t) => {
+test('a mail is not retried after the end of its link', async (t) => {
   const { clock, queue } = queueOver(t, async () => {
     throw temporary();
   });
@@ -232,7 +232,7 @@ t.test('a mail is not retried after the end of its link', async (t) => {
   await queue.settled();
 });
 
-t.test('mails of a server that is away for hours leave room for others', async (t) => {
+test('mails of a server that is away for hours leave room for others', async (t) => {
   const { clock, queue } = queueOver(t, async () => {
     throw temporary();
   });
@@ -256,7 +256,7 @@ t.test('mails of a server that is away for hours leave room for others', async (
   t.equal(ended.length, 300, 'each requester is told at the stop');
 });
 
-t.test('only a rejected recipient counts as bounced', async (t) => {
+test('only a rejected recipient counts as bounced', async (t) => {
   const refused = (status: number, more: object = {}) =>
     new MailFault('', { isPermanent: true, status, step: 'recipient', ...more }).isBounce();
   t.same(
@@ -272,7 +272,7 @@ t.test('only a rejected recipient counts as bounced', async (t) => {
   t.equal(refused(550, { answer: '550 5.1.1 No such user' }), true);
 });
 
-t.test('a mail that cannot be composed is counted, and later mails are sent', async (t) => {
+test('a mail that cannot be composed is counted, and later mails are sent', async (t) => {
   const { queue, outcomes } = queueOver(t, async () => {});
   queue.add({ kind: 'invitation', make: () => Promise.reject(new Error('the stream is away')) });
   queue.add({ kind: 'invitation', make: async () => undefined });
@@ -281,7 +281,7 @@ t.test('a mail that cannot be composed is counted, and later mails are sent', as
   t.same(await outcomes(), { failed: '1', nothing_to_send: '1', sent: '1' });
 });
 
-t.test('invitations are limited per address and per project', async (t) => {
+test('invitations are limited per address and per project', async (t) => {
   const sent: string[] = [];
   const { clock, queue, outcomes } = queueOver(t, async ({ to }) => void sent.push(to));
   const random = { bytes: (count: number) => new Uint8Array(count) };

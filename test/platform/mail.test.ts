@@ -2,7 +2,7 @@
  * Mail: the sign-in link, sent through a real mail server on 127.0.0.1, and what a request for one
  * must not reveal or cause. Then the mailer and its queue alone.
  */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { parseEmailAddress } from '../../actors/platform/email-address.ts';
 import {
   invitationLetter,
@@ -38,7 +38,7 @@ async function start(t: Test) {
   return { ...world, server, settled: async () => world.signIn.mail?.settled() };
 }
 
-t.test('a person who requests a link gets it by mail and signs in with it once', async (t) => {
+test('a person who requests a link gets it by mail and signs in with it once', async (t) => {
   const world = await start(t);
   await world.person('ada@example.com');
   const browser = new Browser(world);
@@ -65,7 +65,7 @@ t.test('a person who requests a link gets it by mail and signs in with it once',
   t.match(await world.metrics(), /svc_mails_total\{kind="sign-in",outcome="sent"\} 1/);
 });
 
-t.test('the answer and its timing do not reveal whether an address is known', async (t) => {
+test('the answer and its timing do not reveal whether an address is known', async (t) => {
   const server = await startMailServer(t);
   const requested = Promise.withResolvers<void>();
   const world = await startSignInWorld(t, { SVC_SMTP_URL: server.url }, (people) => ({
@@ -95,7 +95,7 @@ t.test('the answer and its timing do not reveal whether an address is known', as
   t.same(server.offered, ['ada@example.com']);
 });
 
-t.test('a name in a letter to strangers does not become a link', async (t) => {
+test('a name in a letter to strangers does not become a link', async (t) => {
   const name = 'Prize: https://evil.example/win or WWW.evil.example';
   const about = { origin: 'https://svc.example.com', token: 'x', nowMs: 0, expiresMs: 900_000 };
   const letters = [
@@ -109,7 +109,7 @@ t.test('a name in a letter to strangers does not become a link', async (t) => {
   }
 });
 
-t.test('an address cannot inject a header, a list or a command', async (t) => {
+test('an address cannot inject a header, a list or a command', async (t) => {
   const world = await start(t);
   await world.person('ada@example.com');
   for (const text of [
@@ -142,7 +142,7 @@ t.test('an address cannot inject a header, a list or a command', async (t) => {
   t.match(await world.metrics(), /svc_sign_in_refusals_total\{cause="no_address"\} 3/);
 });
 
-t.test('mails are limited per sender and per recipient', async (t) => {
+test('mails are limited per sender and per recipient', async (t) => {
   const server = await startMailServer(t);
   const world = await startSignInWorld(t, {
     SVC_SMTP_URL: server.url,
@@ -164,14 +164,14 @@ t.test('mails are limited per sender and per recipient', async (t) => {
   t.equal(refused.headers.get('retry-after'), '60');
 });
 
-t.test('without a mail server there is no form, and a request gets an explanation', async (t) => {
+test('without a mail server there is no form, and a request gets an explanation', async (t) => {
   const world = await startSignInWorld(t);
   const browser = new Browser(world);
   t.notMatch((await browser.get('/auth/sign-in')).text, /name="email"/);
   t.equal((await browser.post('/auth/email', { email: 'ada@example.com' })).status, 404);
 });
 
-t.test('a silent or unreachable mail server does not delay requests', async (t) => {
+test('a silent or unreachable mail server does not delay requests', async (t) => {
   const world = await start(t);
   world.server.isSilent = true;
   await world.person('ada@example.com');
@@ -189,41 +189,38 @@ t.test('a silent or unreachable mail server does not delay requests', async (t) 
   );
 });
 
-t.test(
-  'the mailer distinguishes permanent from temporary rejections, and reveals nothing of the mail',
-  async (t) => {
-    const server = await startMailServer(t, { password: 'planted p@ss:word' });
-    const mailer = createMailer({ url: server.url, from: 'svc@example.com' });
-    t.teardown(() => mailer.close());
-    await mailer.send(mail);
-    t.same(server.logins, ['svc']);
-    t.same(
-      server.mails.map((taken) => headerOf(taken, 'message-id')),
-      [mail.messageId],
-    );
-    const fault = async (to = mail.to) => {
-      const error = await mailer.send({ ...mail, to }).catch((refused: unknown) => refused);
-      if (!(error instanceof MailFault)) throw new Error(`Not refused: ${String(error)}`);
-      t.notMatch(JSON.stringify([error, error.message]), /ada@example|planted/);
-      return { status: error.status, isPermanent: error.isPermanent };
-    };
-    server.refuseWith = 550;
-    t.same(await fault(), { status: 550, isPermanent: true });
-    server.refuseWith = 451;
-    t.same(await fault(), { status: 451, isPermanent: false });
-    const wrong = createMailer({ url: server.url.replace('planted', 'other'), from: 'a@b.c' });
-    const error = await wrong.send(mail).catch((refused: unknown) => refused);
-    wrong.close();
-    t.ok(error instanceof MailFault);
-    t.notMatch(String(error), /p@ss/);
-    const nobody = createMailer({ url: 'smtp://127.0.0.1:1', from: 'a@b.c' });
-    const away = await nobody.send(mail).catch((refused: unknown) => refused);
-    nobody.close();
-    t.match(away, { isPermanent: false, status: undefined });
-  },
-);
+test('the mailer distinguishes permanent from temporary rejections, and reveals nothing of the mail', async (t) => {
+  const server = await startMailServer(t, { password: 'planted p@ss:word' });
+  const mailer = createMailer({ url: server.url, from: 'svc@example.com' });
+  t.teardown(() => mailer.close());
+  await mailer.send(mail);
+  t.same(server.logins, ['svc']);
+  t.same(
+    server.mails.map((taken) => headerOf(taken, 'message-id')),
+    [mail.messageId],
+  );
+  const fault = async (to = mail.to) => {
+    const error = await mailer.send({ ...mail, to }).catch((refused: unknown) => refused);
+    if (!(error instanceof MailFault)) throw new Error(`Not refused: ${String(error)}`);
+    t.notMatch(JSON.stringify([error, error.message]), /ada@example|planted/);
+    return { status: error.status, isPermanent: error.isPermanent };
+  };
+  server.refuseWith = 550;
+  t.same(await fault(), { status: 550, isPermanent: true });
+  server.refuseWith = 451;
+  t.same(await fault(), { status: 451, isPermanent: false });
+  const wrong = createMailer({ url: server.url.replace('planted', 'other'), from: 'a@b.c' });
+  const error = await wrong.send(mail).catch((refused: unknown) => refused);
+  wrong.close();
+  t.ok(error instanceof MailFault);
+  t.notMatch(String(error), /p@ss/);
+  const nobody = createMailer({ url: 'smtp://127.0.0.1:1', from: 'a@b.c' });
+  const away = await nobody.send(mail).catch((refused: unknown) => refused);
+  nobody.close();
+  t.match(away, { isPermanent: false, status: undefined });
+});
 
-t.test('the greeting names a domain, even on a machine whose name has no dot', async (t) => {
+test('the greeting names a domain, even on a machine whose name has no dot', async (t) => {
   const server = await startMailServer(t);
   const { url } = server;
   for (const about of [
@@ -238,14 +235,14 @@ t.test('the greeting names a domain, even on a machine whose name has no dot', a
   t.same(server.greetings, ['example.com', 'mail.example.com', 'monitor.example.net']);
 });
 
-t.test('a mail client that failed to load is loaded for the next mail', async (t) => {
+test('a mail client that failed to load is loaded for the next mail', async (t) => {
   // A mailer that is closed meanwhile leaves nothing behind that could end the process.
   const { without, after } = await withoutDescriptors('mail');
   t.match(without, Array(2).fill(/ERR_INVALID_PACKAGE_CONFIG|EMFILE/));
   t.match(after, [/ECONNREFUSED/, /EABORT/], 'it connects to the server');
 });
 
-t.test('an address beyond ASCII is sent only to a server with SMTPUTF8', async (t) => {
+test('an address beyond ASCII is sent only to a server with SMTPUTF8', async (t) => {
   const [old, modern] = [await startMailServer(t, { hidesUtf8: true }), await startMailServer(t)];
   const addresses = ['zoë@example.org', 'ada@bücher.example', 'пётр@пример.example'];
   const sendAll = async ({ url }: { readonly url: string }) => {
@@ -274,7 +271,7 @@ t.test('an address beyond ASCII is sent only to a server with SMTPUTF8', async (
   t.equal(modern.mails.length, 3);
 });
 
-t.test('values inserted into a mail cannot leave their position', async (t) => {
+test('values inserted into a mail cannot leave their position', async (t) => {
   const server = await startMailServer(t);
   const mailer = createMailer({ url: server.url, from: 'svc@example.com' });
   t.teardown(() => mailer.close());
@@ -291,50 +288,44 @@ t.test('values inserted into a mail cannot leave their position', async (t) => {
   t.match(bodyOf(taken), /^\.\nQUIT\nfile:\/\/\/etc\/hostname/);
 });
 
-t.test(
-  'mails and a password are sent over TLS only, unless the server is on this machine',
-  async (t) => {
-    for (const [url, expected] of [
-      ['smtp://u:p@mail.example.com', { port: 587, secure: false, requireTLS: true }],
-      ['smtp://mail.example.com:25', { port: 25, secure: false, requireTLS: true }],
-      ['smtp://127.0.0.1:25', { port: 25, secure: false, requireTLS: false }],
-      ['smtps://u:p@mail.example.com', { port: 465, secure: true, requireTLS: false }],
-      ['smtp://u:p@[::1]:2525', { port: 2525, host: '::1', requireTLS: false }],
-      ['smtp://u%40x:p%3A%2F@localhost', { auth: { user: 'u@x', pass: 'p:/' }, requireTLS: false }],
-    ] as const) {
-      t.match(transportOptions(url), {
-        ...expected,
-        disableFileAccess: true,
-        disableUrlAccess: true,
-      });
-    }
-  },
-);
-
-t.test(
-  'letters are short, state how long their link works, and contain no injected lines',
-  async (t) => {
-    const link = { origin: 'https://svc.example.com', token: 'svc_link_1_x', nowMs: 0 };
-    const { subject, text } = signInLetter({ ...link, expiresMs: 900_000 });
-    t.equal(subject, 'Sign in to svc.example.com');
-    t.match(text, '\n\nhttps://svc.example.com/auth/link#svc_link_1_x\n\n');
-    t.match(text, 'within 15 minutes');
-    const invitation = invitationLetter({
-      ...link,
-      expiresMs: 7 * 86_400_000,
-      projectDisplayName: 'Demo\r\nBcc: eve@example.com\u2028\u0000',
-      invitedBy: `Ada\n\nhttps://evil.example ${'x'.repeat(500)}`,
+test('mails and a password are sent over TLS only, unless the server is on this machine', async (t) => {
+  for (const [url, expected] of [
+    ['smtp://u:p@mail.example.com', { port: 587, secure: false, requireTLS: true }],
+    ['smtp://mail.example.com:25', { port: 25, secure: false, requireTLS: true }],
+    ['smtp://127.0.0.1:25', { port: 25, secure: false, requireTLS: false }],
+    ['smtps://u:p@mail.example.com', { port: 465, secure: true, requireTLS: false }],
+    ['smtp://u:p@[::1]:2525', { port: 2525, host: '::1', requireTLS: false }],
+    ['smtp://u%40x:p%3A%2F@localhost', { auth: { user: 'u@x', pass: 'p:/' }, requireTLS: false }],
+  ] as const) {
+    t.match(transportOptions(url), {
+      ...expected,
+      disableFileAccess: true,
+      disableUrlAccess: true,
     });
-    t.equal(invitation.subject, 'Invitation to Demo Bcc: eve@example.com on svc.example.com');
-    t.match(invitation.text, 'within 7 days');
-    t.ok(invitation.text.length < 600);
-    t.equal(
-      /^https:.*$/m.exec(invitation.text)?.[0],
-      'https://svc.example.com/auth/link#svc_link_1_x',
-    );
-    t.match(invitation.text, /^Ada https: \/\/evil\.example x+ invites you/);
-    t.match(signInLetter({ ...link, expiresMs: 86_400_000 }).text, 'within 24 hours');
-  },
-);
+  }
+});
+
+test('letters are short, state how long their link works, and contain no injected lines', async (t) => {
+  const link = { origin: 'https://svc.example.com', token: 'svc_link_1_x', nowMs: 0 };
+  const { subject, text } = signInLetter({ ...link, expiresMs: 900_000 });
+  t.equal(subject, 'Sign in to svc.example.com');
+  t.match(text, '\n\nhttps://svc.example.com/auth/link#svc_link_1_x\n\n');
+  t.match(text, 'within 15 minutes');
+  const invitation = invitationLetter({
+    ...link,
+    expiresMs: 7 * 86_400_000,
+    projectDisplayName: 'Demo\r\nBcc: eve@example.com\u2028\u0000',
+    invitedBy: `Ada\n\nhttps://evil.example ${'x'.repeat(500)}`,
+  });
+  t.equal(invitation.subject, 'Invitation to Demo Bcc: eve@example.com on svc.example.com');
+  t.match(invitation.text, 'within 7 days');
+  t.ok(invitation.text.length < 600);
+  t.equal(
+    /^https:.*$/m.exec(invitation.text)?.[0],
+    'https://svc.example.com/auth/link#svc_link_1_x',
+  );
+  t.match(invitation.text, /^Ada https: \/\/evil\.example x+ invites you/);
+  t.match(signInLetter({ ...link, expiresMs: 86_400_000 }).text, 'within 24 hours');
+});
 
 /** A queue over a mailer of the test, on a virtual clock. */

@@ -2,7 +2,7 @@
  * A member's status in its cluster as `/readyz` and the metrics show it, over a membership with
  * given answers. membership.test.ts covers the membership itself.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { callerReport, createHealth, operatorReport } from '../../src/platform/health.ts';
 import { silentLog } from '../../src/platform/log.ts';
 import { membershipCheck, watchMembership } from '../../src/platform/membership-check.ts';
@@ -28,7 +28,7 @@ function member(given: Partial<Membership>): Membership {
 
 const check = (given: Partial<Membership>) => membershipCheck(member(given), new VirtualClock(0))();
 
-t.test('DUR-26: a clock over 2 s off is degraded, and rejected beyond 10 s', (t) => {
+test('DUR-26: a clock over 2 s off is degraded, and rejected beyond 10 s', async (t) => {
   t.same(check({ clockAheadMs: () => 2_000 }), { state: 'ready' });
   t.match(check({ clockAheadMs: () => 3_000 }), {
     state: 'degraded',
@@ -46,17 +46,15 @@ t.test('DUR-26: a clock over 2 s off is degraded, and rejected beyond 10 s', (t)
     reason: refusal(),
     summary: 'This member is not in its cluster',
   });
-  t.end();
 });
 
-t.test('DUR-26: a cut-off member is not ready, whatever it knows of the others', (t) => {
+test('DUR-26: a cut-off member is not ready, whatever it knows of the others', async (t) => {
   const refusal = () => 'This member may have been replaced, and does not act until it knows: x';
   const members = () => [view('unreachable', 'b', 2)];
   t.match(check({ refusal, members }), { state: 'notReady', reason: /does not act until/ });
-  t.end();
 });
 
-t.test('DUR-26: only operators see the host of a silent member and since when', (t) => {
+test('DUR-26: only operators see the host of a silent member and since when', async (t) => {
   const both = [view('unreachable', 'vm-b', 42), view('unreachable', 'vm-c', 43)];
   const members = () => [view('acting', 'vm-a', 1), view('gone', 'vm-d', 4), ...both];
   const log = silentLog;
@@ -86,33 +84,29 @@ t.test('DUR-26: only operators see the host of a silent member and since when', 
     reason: /^Standing down: the member on vm-e \(process 5\): The data disk is full\. Others act/,
     summary: 'A member stands down',
   });
-  t.end();
 });
 
-t.test(
-  'DUR-26: projects without a member are degraded after 15 s, until a member serves them',
-  async (t) => {
-    const clock = new VirtualClock(0);
-    let shares = SHARES.slice(0, 60);
-    const members = () => [{ ...view('acting', 'a', 1), shares }];
-    const checked = membershipCheck(member({ members }), clock);
-    t.match(checked(), { state: 'ready' });
-    await clock.advance(15_000);
-    t.match(checked(), { state: 'ready' }, 'they may be in transit between members');
-    await clock.advance(1_000);
-    t.match(checked(), {
-      state: 'degraded',
-      reason: /^5 of 65 shares of the projects have no owner/,
-    });
-    shares = [...SHARES];
-    t.match(checked(), { state: 'ready' });
-    const alone = membershipCheck(soleMember('node-1'), clock);
-    await clock.advance(60_000);
-    t.match(alone(), { state: 'ready' }, 'a single process owns all of them');
-  },
-);
+test('DUR-26: projects without a member are degraded after 15 s, until a member serves them', async (t) => {
+  const clock = new VirtualClock(0);
+  let shares = SHARES.slice(0, 60);
+  const members = () => [{ ...view('acting', 'a', 1), shares }];
+  const checked = membershipCheck(member({ members }), clock);
+  t.match(checked(), { state: 'ready' });
+  await clock.advance(15_000);
+  t.match(checked(), { state: 'ready' }, 'they may be in transit between members');
+  await clock.advance(1_000);
+  t.match(checked(), {
+    state: 'degraded',
+    reason: /^5 of 65 shares of the projects have no owner/,
+  });
+  shares = [...SHARES];
+  t.match(checked(), { state: 'ready' });
+  const alone = membershipCheck(soleMember('node-1'), clock);
+  await clock.advance(60_000);
+  t.match(alone(), { state: 'ready' }, 'a single process owns all of them');
+});
 
-t.test('members by status, shares and the clock are metrics of a cluster only', async (t) => {
+test('members by status, shares and the clock are metrics of a cluster only', async (t) => {
   const clock = new VirtualClock(0);
   const textOf = async (given: Partial<Membership>): Promise<string> => {
     const metrics = createMetrics({ clock, version: 'test' });

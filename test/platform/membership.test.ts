@@ -3,7 +3,7 @@
  * clocks that are suspended, cut off, killed and restarted. The invariant: no two act for one
  * share.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { type Clock, VirtualClock } from '../../streams/platform/clock.ts';
 import { FIT_AGAIN_MS, Fitness, STAND_DOWN_MS } from '../../streams/platform/membership/fitness.ts';
 import { joinCluster } from '../../streams/platform/membership/member.ts';
@@ -237,7 +237,7 @@ function shared(started: readonly Started[]) {
   return { single: counts.size - several.length, several };
 }
 
-t.test('DUR-13: live members share all work about evenly, without overlap', async (t) => {
+test('DUR-13: live members share all work about evenly, without overlap', async (t) => {
   const { clock, log } = world();
   const first = start(log, clock);
   await pass(clock, 2_000);
@@ -252,31 +252,28 @@ t.test('DUR-13: live members share all work about evenly, without overlap', asyn
   t.ok(epochs.every((epoch) => epoch >= 1));
 });
 
-t.test(
-  'DUR-13: the shares of a killed member pass to others within 7 s, in later epochs',
-  async (t) => {
-    const { clock, log } = world();
-    const three = [start(log, clock), start(log, clock), start(log, clock)];
-    await pass(clock, 8_000);
-    const [dead, ...others] = three as [Started, Started, Started];
-    const lost = owned(dead).filter((share) => share !== '_system') as number[];
-    const epochs = new Map(lost.map((share) => [share, dead.member?.epochOf(share) ?? 0]));
-    dead.clock.isSuspended = true;
-    await pass(clock, 4_000);
-    t.same(owned(dead), [], 'it would do nothing if it woke up now');
-    t.ok(shared(others).single < SHARES.length, 'nobody has taken over yet');
-    await pass(clock, 3_000);
-    t.same(shared(others), { single: SHARES.length, several: [] });
-    for (const share of lost) {
-      const epoch = others.map(({ member }) => member?.epochOf(share)).find((each) => each);
-      t.ok((epoch ?? 0) > (epochs.get(share) ?? 0));
-    }
-    const seen = others[0]?.member?.members().find(({ node }) => node === dead.member?.node);
-    t.match(seen, { status: 'unreachable', shares: [] });
-  },
-);
+test('DUR-13: the shares of a killed member pass to others within 7 s, in later epochs', async (t) => {
+  const { clock, log } = world();
+  const three = [start(log, clock), start(log, clock), start(log, clock)];
+  await pass(clock, 8_000);
+  const [dead, ...others] = three as [Started, Started, Started];
+  const lost = owned(dead).filter((share) => share !== '_system') as number[];
+  const epochs = new Map(lost.map((share) => [share, dead.member?.epochOf(share) ?? 0]));
+  dead.clock.isSuspended = true;
+  await pass(clock, 4_000);
+  t.same(owned(dead), [], 'it would do nothing if it woke up now');
+  t.ok(shared(others).single < SHARES.length, 'nobody has taken over yet');
+  await pass(clock, 3_000);
+  t.same(shared(others), { single: SHARES.length, several: [] });
+  for (const share of lost) {
+    const epoch = others.map(({ member }) => member?.epochOf(share)).find((each) => each);
+    t.ok((epoch ?? 0) > (epochs.get(share) ?? 0));
+  }
+  const seen = others[0]?.member?.members().find(({ node }) => node === dead.member?.node);
+  t.match(seen, { status: 'unreachable', shares: [] });
+});
 
-t.test('an unreadable lease has no owner, and is claimed', async (t) => {
+test('an unreadable lease has no owner, and is claimed', async (t) => {
   const { clock, log } = world();
   const row = { stream: 'CLUSTER', subject: leaseSubject(7), data: Buffer.from('{"v":9}') };
   log.store(row, false);
@@ -285,7 +282,7 @@ t.test('an unreadable lease has no owner, and is claimed', async (t) => {
   t.equal(owned(one).length, SHARES.length);
 });
 
-t.test('a leaving member hands over at once', async (t) => {
+test('a leaving member hands over at once', async (t) => {
   const { clock, log } = world();
   const [first, second] = [start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
@@ -296,7 +293,7 @@ t.test('a leaving member hands over at once', async (t) => {
   t.match(first.member?.refusal(), 'left its cluster');
 });
 
-t.test('a handover with one rejected row returns nothing that others own', async (t) => {
+test('a handover with one rejected row returns nothing that others own', async (t) => {
   const { clock, log } = world();
   const first = start(log, clock);
   await pass(clock, 2_000);
@@ -319,30 +316,27 @@ t.test('a handover with one rejected row returns nothing that others own', async
   t.same(shared([first, second]).single, SHARES.length, 'finally every share has an owner');
 });
 
-t.test(
-  'reports of a data center stay valid after their member has left or was killed',
-  async (t) => {
-    const { clock, log } = world();
-    const [first, second, third] = [start(log, clock), start(log, clock), start(log, clock)];
-    await pass(clock, 5_000);
-    first.heard = { 'DC-1': 2_000 };
-    second.heard = { 'DC-2': 1_000 };
-    await pass(clock, 1_100);
-    await first.member?.leave();
-    second.wire.isCut = true;
-    await pass(clock, 20_000);
-    const fourth = start(log, clock);
-    await pass(clock, 1_000);
-    for (const { member } of [third, fourth]) {
-      const heard = member?.heardElsewhere();
-      const [left = 0, killed = 0] = [heard?.get('DC-1'), heard?.get('DC-2')];
-      t.ok(left >= 22_500 && left <= 23_500, `DC-1 was heard ${left} ms ago`);
-      t.ok(killed >= 21_500 && killed <= 23_000, `DC-2 was heard ${killed} ms ago`);
-    }
-  },
-);
+test('reports of a data center stay valid after their member has left or was killed', async (t) => {
+  const { clock, log } = world();
+  const [first, second, third] = [start(log, clock), start(log, clock), start(log, clock)];
+  await pass(clock, 5_000);
+  first.heard = { 'DC-1': 2_000 };
+  second.heard = { 'DC-2': 1_000 };
+  await pass(clock, 1_100);
+  await first.member?.leave();
+  second.wire.isCut = true;
+  await pass(clock, 20_000);
+  const fourth = start(log, clock);
+  await pass(clock, 1_000);
+  for (const { member } of [third, fourth]) {
+    const heard = member?.heardElsewhere();
+    const [left = 0, killed = 0] = [heard?.get('DC-1'), heard?.get('DC-2')];
+    t.ok(left >= 22_500 && left <= 23_500, `DC-1 was heard ${left} ms ago`);
+    t.ok(killed >= 21_500 && killed <= 23_000, `DC-2 was heard ${killed} ms ago`);
+  }
+});
 
-t.test('a member restarted on its data folder need not wait', async (t) => {
+test('a member restarted on its data folder need not wait', async (t) => {
   const { clock, log } = world();
   const first = start(log, clock, { lock: 'boot 1, file 7' });
   await pass(clock, 2_000);
@@ -352,32 +346,29 @@ t.test('a member restarted on its data folder need not wait', async (t) => {
   t.equal(owned(again).length, SHARES.length);
 });
 
-t.test(
-  'DUR-26: a silent predecessor in the same data folder has left, another silent member is unreachable',
-  async (t) => {
-    const { clock, log } = world();
-    const [watcher, killed, other] = [
-      start(log, clock),
-      start(log, clock, { lock: 'boot 1, file 7' }),
-      start(log, clock, { lock: 'boot 1, file 8' }),
-    ];
-    await pass(clock, 2_000);
-    killed.clock.isSuspended = true;
-    other.clock.isSuspended = true;
-    const lastMs = clock.now();
-    await pass(clock, 8_000);
-    const statuses = () => watcher.member?.members().map(({ status }) => status);
-    t.same(statuses(), ['acting', 'unreachable', 'unreachable']);
-    const seen = watcher.member?.members().map(({ seenMs }) => seenMs) ?? [];
-    const isOwnLast = seen.slice(1).every((ms) => ms > lastMs - 1_500 && ms <= lastMs);
-    t.ok(isOwnLast, 'since its own last record');
-    start(log, clock, { lock: 'boot 1, file 7' });
-    await pass(clock, 2_000);
-    t.same(statuses(), ['acting', 'gone', 'unreachable', 'acting']);
-  },
-);
+test('DUR-26: a silent predecessor in the same data folder has left, another silent member is unreachable', async (t) => {
+  const { clock, log } = world();
+  const [watcher, killed, other] = [
+    start(log, clock),
+    start(log, clock, { lock: 'boot 1, file 7' }),
+    start(log, clock, { lock: 'boot 1, file 8' }),
+  ];
+  await pass(clock, 2_000);
+  killed.clock.isSuspended = true;
+  other.clock.isSuspended = true;
+  const lastMs = clock.now();
+  await pass(clock, 8_000);
+  const statuses = () => watcher.member?.members().map(({ status }) => status);
+  t.same(statuses(), ['acting', 'unreachable', 'unreachable']);
+  const seen = watcher.member?.members().map(({ seenMs }) => seenMs) ?? [];
+  const isOwnLast = seen.slice(1).every((ms) => ms > lastMs - 1_500 && ms <= lastMs);
+  t.ok(isOwnLast, 'since its own last record');
+  start(log, clock, { lock: 'boot 1, file 7' });
+  await pass(clock, 2_000);
+  t.same(statuses(), ['acting', 'gone', 'unreachable', 'acting']);
+});
 
-t.test('a new member ignores a member that a killed nats-server restored', async (t) => {
+test('a new member ignores a member that a killed nats-server restored', async (t) => {
   const { clock, log } = world();
   const [ended, first] = [start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
@@ -410,7 +401,7 @@ t.test('a new member ignores a member that a killed nats-server restored', async
   t.ok(isApplied, 'a revocation does not wait for it');
 });
 
-t.test('a cut-off member stops acting, and reports it', async (t) => {
+test('a cut-off member stops acting, and reports it', async (t) => {
   const { clock, log } = world();
   const [first, second] = [start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
@@ -426,7 +417,7 @@ t.test('a cut-off member stops acting, and reports it', async (t) => {
   t.equal(first.member?.refusal(), undefined);
 });
 
-t.test('a member that writes but reads nothing is replaced', async (t) => {
+test('a member that writes but reads nothing is replaced', async (t) => {
   const { clock, log } = world();
   const [first, second] = [start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
@@ -442,7 +433,7 @@ t.test('a member that writes but reads nothing is replaced', async (t) => {
   t.ok(owned(first).length > 0, 'it takes its shares again');
 });
 
-t.test('members that were all suspended soon act again', async (t) => {
+test('members that were all suspended soon act again', async (t) => {
   const { clock, log } = world();
   const both = [start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
@@ -459,7 +450,7 @@ t.test('members that were all suspended soon act again', async (t) => {
   }
 });
 
-t.test('DUR-13: a wrong clock is measured, and beyond 10 s its member owns nothing', async (t) => {
+test('DUR-13: a wrong clock is measured, and beyond 10 s its member owns nothing', async (t) => {
   const { clock, log } = world();
   const right = start(log, clock);
   const near = start(log, clock, { skewMs: -3_000 });
@@ -473,71 +464,65 @@ t.test('DUR-13: a wrong clock is measured, and beyond 10 s its member owns nothi
   t.same(shared([right, near]), { single: SHARES.length, several: [] });
 });
 
-t.test(
-  'the barrier waits for each live member, and for a silent one until it is dead',
-  async (t) => {
-    const { clock, log } = world();
-    const three = [start(log, clock), start(log, clock), start(log, clock)] as const;
-    await pass(clock, 2_000);
-    const [first, second, third] = three;
-    let isOver = false;
-    const wait = () => {
-      isOver = false;
-      const signal = new AbortController().signal;
-      return first.member?.untilApplied(7, signal).then(() => {
-        isOver = true;
-      });
-    };
-    void wait();
-    second.applied = 7;
-    second.member?.announce();
-    await pass(clock, 100);
-    t.notOk(isOver, 'the third has not applied it');
-    third.applied = 9;
-    third.member?.announce();
-    await pass(clock, 50);
-    t.ok(isOver, 'the barrier ends as soon as the change is applied');
-    third.clock.isSuspended = true;
-    third.applied = 0;
-    void first.member?.untilApplied(20, new AbortController().signal).then(() => {
+test('the barrier waits for each live member, and for a silent one until it is dead', async (t) => {
+  const { clock, log } = world();
+  const three = [start(log, clock), start(log, clock), start(log, clock)] as const;
+  await pass(clock, 2_000);
+  const [first, second, third] = three;
+  let isOver = false;
+  const wait = () => {
+    isOver = false;
+    const signal = new AbortController().signal;
+    return first.member?.untilApplied(7, signal).then(() => {
       isOver = true;
     });
-    second.applied = 20;
-    isOver = false;
-    await pass(clock, 4_000);
-    t.notOk(isOver);
-    t.match(third.member?.refusal(), /does not act/, 'it would refuse credentials by now');
-    await pass(clock, 2_500);
-    t.ok(isOver);
-  },
-);
+  };
+  void wait();
+  second.applied = 7;
+  second.member?.announce();
+  await pass(clock, 100);
+  t.notOk(isOver, 'the third has not applied it');
+  third.applied = 9;
+  third.member?.announce();
+  await pass(clock, 50);
+  t.ok(isOver, 'the barrier ends as soon as the change is applied');
+  third.clock.isSuspended = true;
+  third.applied = 0;
+  void first.member?.untilApplied(20, new AbortController().signal).then(() => {
+    isOver = true;
+  });
+  second.applied = 20;
+  isOver = false;
+  await pass(clock, 4_000);
+  t.notOk(isOver);
+  t.match(third.member?.refusal(), /does not act/, 'it would refuse credentials by now');
+  await pass(clock, 2_500);
+  t.ok(isOver);
+});
 
 for (const state of ['acting', 'joining'] as const) {
-  t.test(
-    `a member cut off while ${state} vouches for nothing before it has caught up`,
-    async (t) => {
-      const { clock, log } = world();
-      const [first, second] = [start(log, clock, { state }), start(log, clock)];
-      await pass(clock, 8_000);
-      t.equal(first.member?.refusal(), undefined);
-      first.wire.isCut = true;
-      await pass(clock, 6_000);
-      events.last = 12;
-      t.teardown(() => {
-        events.last = 0;
-      });
-      first.wire.isCut = false;
-      await pass(clock, 3_000);
-      t.match(first.member?.refusal(), 'This member was cut off and is reading what happened');
-      t.equal(second.member?.refusal(), undefined);
-      first.applied = 12;
-      await pass(clock, 100);
-      t.equal(first.member?.refusal(), undefined);
-    },
-  );
+  test(`a member cut off while ${state} vouches for nothing before it has caught up`, async (t) => {
+    const { clock, log } = world();
+    const [first, second] = [start(log, clock, { state }), start(log, clock)];
+    await pass(clock, 8_000);
+    t.equal(first.member?.refusal(), undefined);
+    first.wire.isCut = true;
+    await pass(clock, 6_000);
+    events.last = 12;
+    t.teardown(() => {
+      events.last = 0;
+    });
+    first.wire.isCut = false;
+    await pass(clock, 3_000);
+    t.match(first.member?.refusal(), 'This member was cut off and is reading what happened');
+    t.equal(second.member?.refusal(), undefined);
+    first.applied = 12;
+    await pass(clock, 100);
+    t.equal(first.member?.refusal(), undefined);
+  });
 }
 
-t.test('a clock that is set while the member runs is noticed at once', async (t) => {
+test('a clock that is set while the member runs is noticed at once', async (t) => {
   const { clock, log } = world();
   const one = start(log, clock);
   await pass(clock, 2_000);
@@ -549,7 +534,7 @@ t.test('a clock that is set while the member runs is noticed at once', async (t)
   t.equal(one.member?.refusal(), undefined);
 });
 
-t.test('an owner whose clock is set wrong hands its shares to the others', async (t) => {
+test('an owner whose clock is set wrong hands its shares to the others', async (t) => {
   const { clock, log } = world();
   const [first, second] = [start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
@@ -563,7 +548,7 @@ t.test('an owner whose clock is set wrong hands its shares to the others', async
   t.ok(owned(first).length > 0, 'and gets its shares back');
 });
 
-t.test('DUR-30: a member with a lasting fault gives its shares to the others', async (t) => {
+test('DUR-30: a member with a lasting fault gives its shares to the others', async (t) => {
   const { clock, log } = world();
   const three = [start(log, clock), start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
@@ -586,7 +571,7 @@ t.test('DUR-30: a member with a lasting fault gives its shares to the others', a
   t.same(owned(sick), before, 'and gets its shares back');
 });
 
-t.test('DUR-30: where nobody is fit, the holders stay, and a lost share is taken', async (t) => {
+test('DUR-30: where nobody is fit, the holders stay, and a lost share is taken', async (t) => {
   const { clock, log } = world();
   const three = [start(log, clock), start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
@@ -605,7 +590,7 @@ t.test('DUR-30: where nobody is fit, the holders stay, and a lost share is taken
   t.same(owned(sick), []);
 });
 
-t.test('DUR-30: a share of a newer program goes to no member that is too old for it', async (t) => {
+test('DUR-30: a share of a newer program goes to no member that is too old for it', async (t) => {
   const { clock, log } = world();
   const [first, second] = [start(log, clock), start(log, clock)];
   first.barred = [3];
@@ -631,7 +616,7 @@ function disturb(started: Started, random: Random): void {
 }
 
 for (const seed of [1, 2, 3, 4]) {
-  t.test(`no two act for one share under random faults (seed ${seed})`, async (t) => {
+  test(`no two act for one share under random faults (seed ${seed})`, async (t) => {
     const random = seededRandom(seed);
     const { clock, log } = world();
     const skewed = () =>

@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import { openOnceStore } from '../../sqlite/platform/once-store.ts';
 import { type Clock, systemClock, VirtualClock } from '../../streams/platform/clock.ts';
 import { openJetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
@@ -79,7 +79,7 @@ async function onceStoreContract(
   });
 }
 
-t.test('once-store on a table', async (t) => {
+test('once-store on a table', async (t) => {
   const path = join(t.testdir({}), 'claims.db');
   const clock = new VirtualClock(START_MS);
   const open = () => openOnceStore({ path, clock });
@@ -106,7 +106,7 @@ t.test('once-store on a table', async (t) => {
 // Mostly waiting for processes: both versions run in parallel.
 t.jobs = 2;
 for (const version of natsServerVersions) {
-  t.test(`once-store on ${version}`, { ...needs(version), buffered: true }, async (t) => {
+  test(`once-store on ${version}`, { ...needs(version), buffered: true }, async (t) => {
     const server = await startNatsServer({
       program: componentPath(version),
       folder: t.testdir({}),
@@ -154,7 +154,7 @@ function table(t: Test) {
   return { folder, path, clock, store };
 }
 
-t.test('the table deletes a key after its time, and not before', async (t) => {
+test('the table deletes a key after its time, and not before', async (t) => {
   const { clock, store } = table(t);
   const untilMs = clock.now() + MINUTE_MS;
   t.equal(await store.takeOnce('key', untilMs), true);
@@ -165,7 +165,7 @@ t.test('the table deletes a key after its time, and not before', async (t) => {
   t.equal(await store.takeOnce('key', clock.now() + MINUTE_MS), false);
 });
 
-t.test('the size of the table is bounded by the keys in force', async (t) => {
+test('the size of the table is bounded by the keys in force', async (t) => {
   const { clock, store } = table(t);
   const takeMany = (count: number, name: string) =>
     Promise.all(
@@ -180,7 +180,7 @@ t.test('the size of the table is bounded by the keys in force', async (t) => {
   t.equal(store.count(), 2_000, 'each transaction deletes more than it adds');
 });
 
-t.test('the keys of one turn share one transaction', async (t) => {
+test('the keys of one turn share one transaction', async (t) => {
   const { path, clock, store } = table(t);
   const reader = new Database(path, { readonly: true });
   t.teardown(() => reader.close());
@@ -194,7 +194,7 @@ t.test('the keys of one turn share one transaction', async (t) => {
   await Promise.all(tries);
 });
 
-t.test('keys beyond the queue’s bound are rejected at once; the others are kept', async (t) => {
+test('keys beyond the queue’s bound are rejected at once; the others are kept', async (t) => {
   const { clock, store } = table(t);
   const untilMs = clock.now() + MINUTE_MS;
   const tries = Array.from({ length: 10_050 }, (_, i) => store.takeOnce(`k${i}`, untilMs));
@@ -209,7 +209,7 @@ t.test('keys beyond the queue’s bound are rejected at once; the others are kep
   t.equal(store.count(), 10_000);
 });
 
-t.test('closing writes queued keys, and accepts no more', async (t) => {
+test('closing writes queued keys, and accepts no more', async (t) => {
   const { path, clock, store } = table(t);
   const untilMs = clock.now() + MINUTE_MS;
   const waiting = store.takeOnce('waiting', untilMs);
@@ -222,7 +222,7 @@ t.test('closing writes queued keys, and accepts no more', async (t) => {
   t.equal(await again.takeOnce('waiting', untilMs), false);
 });
 
-t.test('no key is readable in the files of the table', async (t) => {
+test('no key is readable in the files of the table', async (t) => {
   const { folder, clock, store } = table(t);
   await store.takeOnce('["https://issuer.example","planted-id"]', clock.now() + MINUTE_MS);
   store.close();

@@ -1,6 +1,6 @@
 /** Our RxJS operators, by marble diagrams on virtual time: values, order, errors, subscriptions. */
 import { concatMap, from, map, NEVER, of, pipe, Subject, take, tap, throwError } from 'rxjs';
-import t from 'tap';
+import { test } from 'tap';
 import {
   mapInOrder,
   mapInSlices,
@@ -10,16 +10,15 @@ import {
 } from '../../streams/platform/operators.ts';
 import { marbles } from '../support/marbles.ts';
 
-t.test('mapInOrder passes plain results at once', (t) => {
+test('mapInOrder passes plain results at once', async (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }) => {
     const source = hot('-a-(bc)-|');
     expectObservable(source.pipe(mapInOrder((value) => value.toUpperCase()))).toBe('-A-(BC)-|');
     expectSubscriptions(source.subscriptions).toBe('^-------!');
   });
-  t.end();
 });
 
-t.test('mapInOrder lets later values wait for an observable, one at a time', (t) => {
+test('mapInOrder lets later values wait for an observable, one at a time', async (t) => {
   marbles(t, ({ hot, cold, expectObservable, expectSubscriptions }) => {
     const first = cold('---x|');
     const second = cold('-y|');
@@ -31,10 +30,9 @@ t.test('mapInOrder lets later values wait for an observable, one at a time', (t)
     expectSubscriptions(second.subscriptions).toBe('-----^-!');
     expectSubscriptions(source.subscriptions).toBe('^-----!');
   });
-  t.end();
 });
 
-t.test('mapInOrder ends with the first error of the source or of an inner observable', (t) => {
+test('mapInOrder ends with the first error of the source or of an inner observable', async (t) => {
   const fails = new Error('thrown');
   const thrown = () => {
     throw fails;
@@ -50,10 +48,9 @@ t.test('mapInOrder ends with the first error of the source or of an inner observ
     expectObservable(source.pipe(mapInOrder(waiting))).toBe('-x-#', undefined, fails);
     expectSubscriptions(source.subscriptions).toBe(['^--!', '^!', '^--!']);
   });
-  t.end();
 });
 
-t.test('mapInOrder unsubscribes from the source and the inner observable', (t) => {
+test('mapInOrder unsubscribes from the source and the inner observable', async (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }) => {
     const source = hot('-a----');
     const inner = hot('--x---y');
@@ -61,10 +58,9 @@ t.test('mapInOrder unsubscribes from the source and the inner observable', (t) =
     expectSubscriptions(source.subscriptions).toBe('^---!');
     expectSubscriptions(inner.subscriptions).toBe('-^--!');
   });
-  t.end();
 });
 
-t.test('mapInOrder does not grow the stack for observables that end at once', (t) => {
+test('mapInOrder does not grow the stack for observables that end at once', async (t) => {
   const values = Array.from({ length: 50_000 }, (_, i) => i);
   const gate = new Subject<number>();
   const seen: number[] = [];
@@ -74,7 +70,6 @@ t.test('mapInOrder does not grow the stack for observables that end at once', (t
     .subscribe((value) => seen.push(value));
   gate.next(-1);
   t.same(seen, [-1, ...values]);
-  t.end();
 });
 
 function* stepsOf(count: number): Steps<string> {
@@ -85,26 +80,24 @@ function* stepsOf(count: number): Steps<string> {
 const counts = { a: 0, b: 3, c: 1 };
 const done = { x: '0 steps', y: '3 steps', z: '1 steps' };
 
-t.test('mapInSlices without a pacer does all of the work at once', (t) => {
+test('mapInSlices without a pacer does all of the work at once', async (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }) => {
     const source = hot('-a-bc|', counts);
     expectObservable(source.pipe(mapInSlices(stepsOf))).toBe('-x-yz|', done);
     expectSubscriptions(source.subscriptions).toBe('^----!');
   });
-  t.end();
 });
 
-t.test('mapInSlices spreads steps over the turns of its pacer, in order', (t) => {
+test('mapInSlices spreads steps over the turns of its pacer, in order', async (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }, pacer) => {
     const source = hot('-a-bc|', counts);
     // The fourth `next()` of b has its result, three turns later; then c takes one more turn.
     expectObservable(source.pipe(mapInSlices(stepsOf, pacer))).toBe('-x----y(z|)', done);
     expectSubscriptions(source.subscriptions).toBe('^----!');
   });
-  t.end();
 });
 
-t.test('mapInSlices stops with its turn when it is unsubscribed, and fails with its steps', (t) => {
+test('mapInSlices stops with its turn when it is unsubscribed, and fails with its steps', async (t) => {
   let steps = 0;
   function* counted(): Steps<string> {
     for (;;) {
@@ -123,10 +116,9 @@ t.test('mapInSlices stops with its turn when it is unsubscribed, and fails with 
     const failed = hot('-a-', counts).pipe(mapInSlices(counted, pacer));
     expectObservable(failed).toBe('---#', undefined, new Error('too many'));
   });
-  t.end();
 });
 
-t.test('oneAtATime admits a value when the one before has passed all stages', (t) => {
+test('oneAtATime admits a value when the one before has passed all stages', async (t) => {
   marbles(t, ({ hot, cold, expectObservable, expectSubscriptions }) => {
     const first = cold('-a|');
     const second = cold('--b|');
@@ -143,10 +135,9 @@ t.test('oneAtATime admits a value when the one before has passed all stages', (t
     expectSubscriptions(first.subscriptions).toBe(['-^-!', '----^-!', '-------^-!']);
     expectSubscriptions(second.subscriptions).toBe(['--^--!', '-----^--!', '--------^--!']);
   });
-  t.end();
 });
 
-t.test('oneAtATime ends with an error, and with its subscriber', (t) => {
+test('oneAtATime ends with an error, and with its subscriber', async (t) => {
   marbles(t, ({ hot, cold, expectObservable, expectSubscriptions }) => {
     const source = hot('-xy---z-|');
     const slow = cold('--a|');
@@ -158,21 +149,18 @@ t.test('oneAtATime ends with an error, and with its subscriber', (t) => {
     expectSubscriptions(source.subscriptions).toBe(['^---!', '^-!']);
     expectSubscriptions(slow.subscriptions).toBe(['-^--!', '-^!']);
   });
-  t.end();
 });
 
-t.test('oneAtATime accepts any number of synchronous values', (t) => {
+test('oneAtATime accepts any number of synchronous values', async (t) => {
   const values = Array.from({ length: 50_000 }, (_, i) => i);
   t.same(
     valuesNow(from(values).pipe(oneAtATime(map((n) => n + 1)))),
     values.map((n) => n + 1),
   );
-  t.end();
 });
 
-t.test('valuesNow returns the synchronous values, and throws their error', (t) => {
+test('valuesNow returns the synchronous values, and throws their error', async (t) => {
   t.same(valuesNow(from([1, 2]).pipe(map((n) => n + 1))), [2, 3]);
   t.throws(() => valuesNow(throwError(() => new Error('failed'))), new Error('failed'));
   t.throws(() => valuesNow(NEVER), /waits/);
-  t.end();
 });

@@ -1,9 +1,9 @@
 /** One-line text: accepted characters, and the replacement of all others. */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { asOneLine, isOneLine, isPlainText, oneLine } from '../../actors/platform/plain-text.ts';
 
-t.test('names in every script and emoji are one line, hidden characters are not', (t) => {
+test('names in every script and emoji are one line, hidden characters are not', async (t) => {
   const good = [
     'Größe 7',
     '監視',
@@ -29,10 +29,9 @@ t.test('names in every script and emoji are one line, hidden characters are not'
   }
   t.ok(isPlainText('two\nlines,\tone tab'));
   t.notOk(isPlainText('two\r\nlines'));
-  t.end();
 });
 
-t.test('any input becomes one line, and cleaning it twice changes nothing', (t) => {
+test('any input becomes one line, and cleaning it twice changes nothing', async (t) => {
   const hidden = fc.constantFrom('\r', '\n', '\u202e', '\u200b', '\ud800', '\u{e0041}', ' ');
   const text = fc.array(fc.oneof(fc.string({ unit: 'binary' }), hidden)).map((all) => all.join(''));
   fc.assert(
@@ -42,7 +41,6 @@ t.test('any input becomes one line, and cleaning it twice changes nothing', (t) 
     }),
   );
   t.pass();
-  t.end();
 });
 
 function range(from: number, to: number): number[] {

@@ -3,7 +3,7 @@
  * next, and that a project's load costs its neighbour one turn. Order is counted in turns, never in
  * time.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { DEFAULT_LIMITS, type ProjectLimits } from '../../actors/platform/project-limits.ts';
 import { CALL_CLASSES, type CallClass, classRules } from '../../src/platform/gate/call-classes.ts';
 import { FairTurns } from '../../src/platform/gate/fair-queue.ts';
@@ -53,44 +53,41 @@ function openGate(change: Partial<ProjectLimits> = {}) {
   return { clock, gate, refusals };
 }
 
-t.test(
-  'LIMIT-08: a project runs 8 calls and queues 64, and further calls are rejected',
-  async (t) => {
-    const { clock, gate, refusals } = openGate();
-    const { passes, start, count, outcomes } = heldCalls(gate);
-    for (let i = 0; i < 73; i++) void start('demo', { name: `key ${i % 2}` });
-    await rounds(10);
-    t.same([count('runs'), count('waits'), count('TOO_MANY_REQUESTS')], [8, 64, 1]);
-    t.equal(outcomes[72], 'demo: TOO_MANY_REQUESTS', 'the last to arrive');
-    t.same(gate.counts().call, { running: 8, waiting: 64 });
-    t.same(refusals, ['concurrency call']);
+test('LIMIT-08: a project runs 8 calls and queues 64, and further calls are rejected', async (t) => {
+  const { clock, gate, refusals } = openGate();
+  const { passes, start, count, outcomes } = heldCalls(gate);
+  for (let i = 0; i < 73; i++) void start('demo', { name: `key ${i % 2}` });
+  await rounds(10);
+  t.same([count('runs'), count('waits'), count('TOO_MANY_REQUESTS')], [8, 64, 1]);
+  t.equal(outcomes[72], 'demo: TOO_MANY_REQUESTS', 'the last to arrive');
+  t.same(gate.counts().call, { running: 8, waiting: 64 });
+  t.same(refusals, ['concurrency call']);
 
-    void start('other');
-    void start('demo', { kind: 'query' });
-    await rounds(3);
-    t.equal(outcomes[73], 'other runs', 'another project is not delayed');
-    t.equal(outcomes[74], 'demo runs', 'nor is another class');
+  void start('other');
+  void start('demo', { kind: 'query' });
+  await rounds(3);
+  t.equal(outcomes[73], 'other runs', 'another project is not delayed');
+  t.equal(outcomes[74], 'demo runs', 'nor is another class');
 
-    passes[0]?.release();
-    passes[0]?.release();
-    await rounds(2);
-    t.same([count('runs'), count('waits')], [11, 63], 'a slot is passed on once');
-    t.equal(outcomes[8], 'demo runs', 'to the call that has waited longest');
+  passes[0]?.release();
+  passes[0]?.release();
+  await rounds(2);
+  t.same([count('runs'), count('waits')], [11, 63], 'a slot is passed on once');
+  t.equal(outcomes[8], 'demo runs', 'to the call that has waited longest');
 
-    await clock.advance(4_999);
-    t.equal(count('waits'), 63);
-    await clock.advance(1);
-    t.same([count('waits'), count('TOO_MANY_REQUESTS')], [0, 64], 'no call waits longer than 5 s');
+  await clock.advance(4_999);
+  t.equal(count('waits'), 63);
+  await clock.advance(1);
+  t.same([count('waits'), count('TOO_MANY_REQUESTS')], [0, 64], 'no call waits longer than 5 s');
 
-    for (const { release } of passes) release();
-    t.same(gate.counts().call, { running: 0, waiting: 0 });
-    for (let i = 0; i < 9; i++) void start('demo', { name: `key ${i % 2}` });
-    await rounds(3);
-    t.equal(gate.running('projects/demo', 'call'), 8, 'no slot was lost');
-  },
-);
+  for (const { release } of passes) release();
+  t.same(gate.counts().call, { running: 0, waiting: 0 });
+  for (let i = 0; i < 9; i++) void start('demo', { name: `key ${i % 2}` });
+  await rounds(3);
+  t.equal(gate.running('projects/demo', 'call'), 8, 'no slot was lost');
+});
 
-t.test('A caller that disconnects leaves the queue, and its slot is free', async (t) => {
+test('A caller that disconnects leaves the queue, and its slot is free', async (t) => {
   const { gate } = openGate();
   const { passes, start, count, outcomes } = heldCalls(gate);
   const gone = new AbortController();
@@ -109,28 +106,25 @@ t.test('A caller that disconnects leaves the queue, and its slot is free', async
   t.equal(gate.running('projects/demo', 'call'), 7);
 });
 
-t.test(
-  'Streams do not wait: rejected beyond the project’s bound, and one caller gets half',
-  async (t) => {
-    const { gate, refusals } = openGate({ openStreams: 5 });
-    const { passes, start, outcomes } = heldCalls(gate);
-    const open = async (name: string) => {
-      await start('demo', { kind: 'stream', name });
-      return outcomes.at(-1);
-    };
-    const refused = 'demo: TOO_MANY_REQUESTS';
-    const seen = [];
-    for (const name of ['a', 'a', 'a', 'a', 'b', 'b', 'b', 'c']) seen.push(await open(name));
-    const runs = 'demo runs';
-    t.same(seen, [runs, runs, runs, refused, runs, runs, refused, refused]);
-    t.same(new Set(refusals), new Set(['openStreams stream']));
-    passes[0]?.release();
-    t.equal(await open('a'), runs, 'an ended one frees its slot');
-    t.equal(await open('a'), refused);
-  },
-);
+test('Streams do not wait: rejected beyond the project’s bound, and one caller gets half', async (t) => {
+  const { gate, refusals } = openGate({ openStreams: 5 });
+  const { passes, start, outcomes } = heldCalls(gate);
+  const open = async (name: string) => {
+    await start('demo', { kind: 'stream', name });
+    return outcomes.at(-1);
+  };
+  const refused = 'demo: TOO_MANY_REQUESTS';
+  const seen = [];
+  for (const name of ['a', 'a', 'a', 'a', 'b', 'b', 'b', 'c']) seen.push(await open(name));
+  const runs = 'demo runs';
+  t.same(seen, [runs, runs, runs, refused, runs, runs, refused, refused]);
+  t.same(new Set(refusals), new Set(['openStreams stream']));
+  passes[0]?.release();
+  t.equal(await open('a'), runs, 'an ended one frees its slot');
+  t.equal(await open('a'), refused);
+});
 
-t.test('Every class states when to retry, and rejects at some point', async (t) => {
+test('Every class states when to retry, and rejects at some point', async (t) => {
   for (const kind of CALL_CLASSES) {
     const { running, waiting, unit } = classRules[kind].slots({
       ...DEFAULT_LIMITS,
@@ -153,98 +147,89 @@ t.test('Every class states when to retry, and rejects at some point', async (t) 
   }
 });
 
-t.test(
-  'One caller gets half of the running and the waiting slots, and waiting callers take turns',
-  async (t) => {
-    const { gate } = openGate();
-    const { passes, start, count, outcomes } = heldCalls(gate);
-    for (let i = 0; i < 72; i++) void start('demo', { name: 'flood' });
-    await rounds(10);
-    t.same([count('runs'), count('waits'), count('TOO_MANY_REQUESTS')], [4, 32, 36]);
-    for (let i = 0; i < 5; i++) void start('demo', { name: 'owner' });
-    await rounds(10);
-    t.same(outcomes.slice(72).filter((one) => one === 'demo runs').length, 4, 'the other half');
-    void start('demo', { name: 'third' });
-    passes[0]?.release();
-    await rounds(3);
-    passes[1]?.release();
-    await rounds(3);
-    t.equal(outcomes[77], 'demo runs', 'a third caller waits for at most two calls, not for 32');
-  },
-);
+test('One caller gets half of the running and the waiting slots, and waiting callers take turns', async (t) => {
+  const { gate } = openGate();
+  const { passes, start, count, outcomes } = heldCalls(gate);
+  for (let i = 0; i < 72; i++) void start('demo', { name: 'flood' });
+  await rounds(10);
+  t.same([count('runs'), count('waits'), count('TOO_MANY_REQUESTS')], [4, 32, 36]);
+  for (let i = 0; i < 5; i++) void start('demo', { name: 'owner' });
+  await rounds(10);
+  t.same(outcomes.slice(72).filter((one) => one === 'demo runs').length, 4, 'the other half');
+  void start('demo', { name: 'third' });
+  passes[0]?.release();
+  await rounds(3);
+  passes[1]?.release();
+  await rounds(3);
+  t.equal(outcomes[77], 'demo runs', 'a third caller waits for at most two calls, not for 32');
+});
 
-t.test(
-  'LIMIT-22: Reads wait with 8 MiB of a project and half of it of one key, up to 10 s',
-  async (t) => {
-    const { clock, gate, refusals } = openGate();
-    const { passes, start, count } = heldCalls(gate);
-    for (let i = 0; i < 60; i++) void start('demo', { kind: 'query', bytes: 2_000 });
-    await rounds(10);
-    t.same([count('runs'), count('waits')], [4, 56], 'the panels of a dashboard, under one key');
-    // Beside the panels, half of 8 MiB has room for five.
-    const bytes = 512 * 1024;
-    for (let i = 0; i < 8; i++) void start('demo', { kind: 'query', bytes });
-    await rounds(10);
-    t.same([count('waits'), count('TOO_MANY_REQUESTS')], [61, 3]);
-    for (let i = 0; i < 20; i++) void start('demo', { kind: 'query', bytes, name: `key ${i}` });
-    await rounds(10);
-    t.same([count('runs'), count('waits'), count('TOO_MANY_REQUESTS')], [8, 69, 11]);
-    t.same(new Set(refusals), new Set(['concurrency query']));
-    await clock.advance(9_999);
-    t.equal(count('waits'), 69);
-    passes[0]?.release();
-    await rounds(2);
-    t.same([count('runs'), count('waits')], [9, 68]);
-    await clock.advance(1);
-    t.equal(count('waits'), 0, 'no read waits longer than 10 s');
-    void start('demo', { kind: 'query', bytes: 3 * 1024 * 1024 });
-    await rounds(2);
-    t.equal(count('waits'), 1, 'their memory is free again');
-  },
-);
+test('LIMIT-22: Reads wait with 8 MiB of a project and half of it of one key, up to 10 s', async (t) => {
+  const { clock, gate, refusals } = openGate();
+  const { passes, start, count } = heldCalls(gate);
+  for (let i = 0; i < 60; i++) void start('demo', { kind: 'query', bytes: 2_000 });
+  await rounds(10);
+  t.same([count('runs'), count('waits')], [4, 56], 'the panels of a dashboard, under one key');
+  // Beside the panels, half of 8 MiB has room for five.
+  const bytes = 512 * 1024;
+  for (let i = 0; i < 8; i++) void start('demo', { kind: 'query', bytes });
+  await rounds(10);
+  t.same([count('waits'), count('TOO_MANY_REQUESTS')], [61, 3]);
+  for (let i = 0; i < 20; i++) void start('demo', { kind: 'query', bytes, name: `key ${i}` });
+  await rounds(10);
+  t.same([count('runs'), count('waits'), count('TOO_MANY_REQUESTS')], [8, 69, 11]);
+  t.same(new Set(refusals), new Set(['concurrency query']));
+  await clock.advance(9_999);
+  t.equal(count('waits'), 69);
+  passes[0]?.release();
+  await rounds(2);
+  t.same([count('runs'), count('waits')], [9, 68]);
+  await clock.advance(1);
+  t.equal(count('waits'), 0, 'no read waits longer than 10 s');
+  void start('demo', { kind: 'query', bytes: 3 * 1024 * 1024 });
+  await rounds(2);
+  t.equal(count('waits'), 1, 'their memory is free again');
+});
 
-t.test(
-  'LIMIT-22: When waiting reads of all projects fill 64 MiB, the largest one is rejected',
-  async (t) => {
-    const { gate } = openGate();
-    const { start, outcomes } = heldCalls(gate);
-    const fill = (project: string) => {
-      for (let i = 0; i < 6; i++) {
-        const name = `key ${i % 2}`;
-        // Two keys, each with all its running slots and half of the waiting ones.
-        for (let k = 0; k < 4 && i < 2; k++) void start(project, { kind: 'query', name });
-        void start(project, { kind: 'query', name, bytes: 1_300_000 });
-      }
-    };
-    const of = (project: string, what: string) =>
-      outcomes.filter((outcome) => outcome.startsWith(project) && outcome.endsWith(what)).length;
-    const refused = (project: string) => of(project, 'TOO_MANY_REQUESTS');
-    for (let i = 0; i < 8; i++) fill(`flood-${i}`);
-    await rounds(40);
-    t.equal(refused('flood'), 0, 'eight projects fit');
-    const little = (bytes: number) => {
-      for (let i = 0; i < 5; i++) void start('little', { kind: 'query', bytes });
-    };
-    little(4_000_000);
-    await rounds(10);
-    t.equal(of('little', 'waits'), 1);
-    t.ok(refused('flood') > 0 && refused('flood') <= 3, `${refused('flood')} were rejected`);
-    t.same(
-      [0, 1, 2, 3, 4, 5, 6, 7].map((i) => refused(`flood-${i}`)).sort(),
-      [0, 0, 0, 0, 0, 0, 0, 1].map((one, i) => (i > 7 - refused('flood') ? 1 : one)),
-      'one of each',
-    );
-    void start('flood-0', { kind: 'query', name: 'key 9', bytes: 1_300_000 });
-    await rounds(2);
-    t.equal(
-      outcomes.at(-1),
-      'flood-0: TOO_MANY_REQUESTS',
-      'the largest one is rejected for its own read',
-    );
-  },
-);
+test('LIMIT-22: When waiting reads of all projects fill 64 MiB, the largest one is rejected', async (t) => {
+  const { gate } = openGate();
+  const { start, outcomes } = heldCalls(gate);
+  const fill = (project: string) => {
+    for (let i = 0; i < 6; i++) {
+      const name = `key ${i % 2}`;
+      // Two keys, each with all its running slots and half of the waiting ones.
+      for (let k = 0; k < 4 && i < 2; k++) void start(project, { kind: 'query', name });
+      void start(project, { kind: 'query', name, bytes: 1_300_000 });
+    }
+  };
+  const of = (project: string, what: string) =>
+    outcomes.filter((outcome) => outcome.startsWith(project) && outcome.endsWith(what)).length;
+  const refused = (project: string) => of(project, 'TOO_MANY_REQUESTS');
+  for (let i = 0; i < 8; i++) fill(`flood-${i}`);
+  await rounds(40);
+  t.equal(refused('flood'), 0, 'eight projects fit');
+  const little = (bytes: number) => {
+    for (let i = 0; i < 5; i++) void start('little', { kind: 'query', bytes });
+  };
+  little(4_000_000);
+  await rounds(10);
+  t.equal(of('little', 'waits'), 1);
+  t.ok(refused('flood') > 0 && refused('flood') <= 3, `${refused('flood')} were rejected`);
+  t.same(
+    [0, 1, 2, 3, 4, 5, 6, 7].map((i) => refused(`flood-${i}`)).sort(),
+    [0, 0, 0, 0, 0, 0, 0, 1].map((one, i) => (i > 7 - refused('flood') ? 1 : one)),
+    'one of each',
+  );
+  void start('flood-0', { kind: 'query', name: 'key 9', bytes: 1_300_000 });
+  await rounds(2);
+  t.equal(
+    outcomes.at(-1),
+    'flood-0: TOO_MANY_REQUESTS',
+    'the largest one is rejected for its own read',
+  );
+});
 
-t.test('A lowered or raised concurrency applies to calls that already wait', async (t) => {
+test('A lowered or raised concurrency applies to calls that already wait', async (t) => {
   const limits = { ...DEFAULT_LIMITS };
   const gate = createProjectGate({ clock: new VirtualClock(START_MS), limits: () => limits });
   const { passes, start, count } = heldCalls(gate);
@@ -265,34 +250,31 @@ t.test('A lowered or raised concurrency applies to calls that already wait', asy
   t.equal(gate.running('projects/demo', 'call'), 4);
 });
 
-t.test(
-  'Bodies in flight hold no slot; a caller gets half of their bound, by bytes and count',
-  async (t) => {
-    const { gate, refusals } = openGate();
-    const takeAll = (name: string, bytes: number) => {
-      const held: Pass[] = [];
-      try {
-        for (;;) held.push(gate.takeBody({ tenant: 'projects/demo', name }, 'call', bytes));
-      } catch (error) {
-        t.match(error, { reason: 'TOO_MANY_REQUESTS', metadata: { retryAfterSeconds: '2' } });
-      }
-      return held;
-    };
-    const flood = takeAll('flood', 1024 * 1024);
-    t.equal(flood.length, 16, '16 MiB');
-    t.equal(takeAll('many', 100).length, 128);
-    t.equal(takeAll('owner', 64 * 1024).length, 112, 'the remainder of 256 bodies');
-    t.same(new Set(refusals), new Set(['concurrency call']));
-    t.equal(gate.running('projects/demo', 'call'), 0);
-    for (const { release } of flood) {
-      release();
-      release();
+test('Bodies in flight hold no slot; a caller gets half of their bound, by bytes and count', async (t) => {
+  const { gate, refusals } = openGate();
+  const takeAll = (name: string, bytes: number) => {
+    const held: Pass[] = [];
+    try {
+      for (;;) held.push(gate.takeBody({ tenant: 'projects/demo', name }, 'call', bytes));
+    } catch (error) {
+      t.match(error, { reason: 'TOO_MANY_REQUESTS', metadata: { retryAfterSeconds: '2' } });
     }
-    t.equal(takeAll('flood', 1024 * 1024).length, 16, 'released once');
-  },
-);
+    return held;
+  };
+  const flood = takeAll('flood', 1024 * 1024);
+  t.equal(flood.length, 16, '16 MiB');
+  t.equal(takeAll('many', 100).length, 128);
+  t.equal(takeAll('owner', 64 * 1024).length, 112, 'the remainder of 256 bodies');
+  t.same(new Set(refusals), new Set(['concurrency call']));
+  t.equal(gate.running('projects/demo', 'call'), 0);
+  for (const { release } of flood) {
+    release();
+    release();
+  }
+  t.equal(takeAll('flood', 1024 * 1024).length, 16, 'released once');
+});
 
-t.test('64 slices of one project cost a neighbour one turn, not 64', async (t) => {
+test('64 slices of one project cost a neighbour one turn, not 64', async (t) => {
   const turns = new FairTurns(new VirtualClock(START_MS));
   const order: string[] = [];
   const work = async (project: string, slices: number) => {
@@ -312,7 +294,7 @@ t.test('64 slices of one project cost a neighbour one turn, not 64', async (t) =
   t.equal(order.length, 64 * 10 + 4, 'all of them had their turns');
 });
 
-t.test('Turns of a round end when its time is used up', async (t) => {
+test('Turns of a round end when its time is used up', async (t) => {
   let nowMs = 0;
   const turns = new FairTurns({ elapsed: () => nowMs });
   const byRound: number[] = [];
@@ -335,7 +317,7 @@ t.test('Turns of a round end when its time is used up', async (t) => {
   t.ok(Math.max(...byRound) <= 2, `5 ms each, 8 ms per round: ${byRound}`);
 });
 
-t.test('A turn is granted at once while no other turn is taken', async (t) => {
+test('A turn is granted at once while no other turn is taken', async (t) => {
   const turns = new FairTurns(new VirtualClock(START_MS));
   let hadTurn = false;
   void turns.take('demo').then(() => {

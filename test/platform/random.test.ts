@@ -1,8 +1,8 @@
 /** The system's randomness: bytes drawn in advance are handed out once. */
-import t from 'tap';
+import { test } from 'tap';
 import { systemRandom } from '../../streams/platform/random.ts';
 
-t.test('bytes have the requested length, and none are returned twice', (t) => {
+test('bytes have the requested length, and none are returned twice', async (t) => {
   const seen = new Set<string>();
   for (let n = 0; n < 2_000; n++) {
     const length = [16, 32, 256, 257, 5_000][n % 5] ?? 0;
@@ -14,5 +14,4 @@ t.test('bytes have the requested length, and none are returned twice', (t) => {
   }
   t.equal(seen.size, 2_000);
   t.equal(systemRandom.bytes(0).length, 0);
-  t.end();
 });

@@ -2,7 +2,7 @@
  * No displayed address contains its login or a token in its query: first the function itself, then
  * every setting, given an address with a secret in each possible place.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { complaintOf } from '../../actors/telemetry/collectors/libvirt/virsh.ts';
 import { settingsHelp } from '../../src/cli/settings-page.ts';
 import { createHealth, operatorReport } from '../../src/platform/health.ts';
@@ -12,7 +12,7 @@ import { flagOf, settingsTable } from '../../src/platform/settings/settings.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { redactedUrl, withoutLogins } from '../../streams/platform/redacted-url.ts';
 
-t.test('one address', (t) => {
+test('one address', async (t) => {
   for (const [given, displayed] of [
     ['nats://u:p@h:4222', 'nats://[redacted]@h:4222'],
     ['nats://token@h', 'nats://[redacted]@h'],
@@ -30,10 +30,9 @@ t.test('one address', (t) => {
   ] as const) {
     t.equal(redactedUrl(given), displayed, given);
   }
-  t.end();
 });
 
-t.test('addresses within a text', (t) => {
+test('addresses within a text', async (t) => {
   for (const [given, displayed] of [
     ['dial nats://u:p@h:1, refused', 'dial nats://[redacted]@h:1, refused'],
     ['at smtp://u:p/q@h and https://t@i/', 'at smtp://[redacted]@h and https://[redacted]@i/'],
@@ -46,7 +45,6 @@ t.test('addresses within a text', (t) => {
   }
   const long = 'a://'.repeat(20_000);
   t.equal(withoutLogins(long), long, 'a long text is processed in linear time');
-  t.end();
 });
 
 const SECRET = 'hunter2';
@@ -80,7 +78,7 @@ function everySaid(args: readonly string[], environment: Readonly<Record<string,
 }
 
 for (const { name } of Object.values(settingsTable)) {
-  t.test(`${name} with a secret in an address`, (t) => {
+  test(`${name} with a secret in an address`, async (t) => {
     for (const value of hostile) {
       const said = [
         everySaid([], { [name]: value }),
@@ -90,11 +88,10 @@ for (const { name } of Object.values(settingsTable)) {
       ];
       for (const text of said) t.notMatch(text, SECRET, value);
     }
-    t.end();
   });
 }
 
-t.test('a log line, a reason of health, an error of virsh, help', (t) => {
+test('a log line, a reason of health, an error of virsh, help', async (t) => {
   const lines: string[] = [];
   const write = (line: string) => void lines.push(line);
   const log = createLog({ level: 'debug', readable: false, clock: systemClock, write });
@@ -115,5 +112,4 @@ t.test('a log line, a reason of health, an error of virsh, help', (t) => {
   }
   t.match(complaint?.message, 'libvirt at qemu+ssh://[redacted]@host/system');
   t.match(report, 'nats://[redacted]@host');
-  t.end();
 });

@@ -1,11 +1,11 @@
 /** Names of resources: their ids stay what they are in the address of a page. */
-import t from 'tap';
+import { test } from 'tap';
 import { ID } from '../../actors/platform/resource-id.ts';
 import { parseName } from '../../src/platform/api/resource-name.ts';
 
 const idOf = (id: string) => parseName('name', `projects/demo/vms/${id}`, 'vms').id;
 
-t.test('an id is what a browser keeps of it in a path', (t) => {
+test('an id is what a browser keeps of it in a path', async (t) => {
   const alone = new RegExp(`^${ID}$`);
   for (const id of ['.', '..', '...', '.a', 'a.', '..a', 'a..b', ':', '-', 'web-1', 'a:b_c.d']) {
     const { pathname } = new URL(`https://svc.example/projects/demo/vms/${id}/history`);
@@ -14,14 +14,12 @@ t.test('an id is what a browser keeps of it in a path', (t) => {
     if (isKept) t.equal(idOf(id), id);
     else t.throws(() => idOf(id), { message: /^name is / }, id);
   }
-  t.end();
 });
 
-t.test('an id within a longer name follows the same rule', (t) => {
+test('an id within a longer name follows the same rule', async (t) => {
   const key = new RegExp(`^members/${ID}/keys/(${ID})$`);
   t.ok(key.test('members/..a/keys/k.'));
   for (const name of ['members/../keys/k', 'members/./keys/k', 'members/m/keys/..']) {
     t.notOk(key.test(name), name);
   }
-  t.end();
 });

@@ -3,7 +3,7 @@
  * an acknowledgement and another project are not affected.
  */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import { RULE_TEMPLATES } from '../../actors/alerting/rule-templates.ts';
 import { memberIdOf } from '../../actors/identity/grants.ts';
 import { type ProjectLimits, setLimits } from '../../actors/platform/project-limits.ts';
@@ -51,7 +51,7 @@ const used = async (world: RpcWorld, name: string) => {
   return limits.find((each) => each.name === name);
 };
 
-t.test('LIMIT-23: a flood of edits is rejected after its burst', async (t) => {
+test('LIMIT-23: a flood of edits is rejected after its burst', async (t) => {
   const world = await startRpcWorld(t);
   await limited(world, { changesPerSecond: 1 });
   const { edits, answer } = await flood(world);
@@ -83,7 +83,7 @@ t.test('LIMIT-23: a flood of edits is rejected after its burst', async (t) => {
   t.match(await save(world), { status: 200 }, 'accepted after the second that the refusal named');
 });
 
-t.test('LIMIT-24: bytes, creations and deletions per day are limited', async (t) => {
+test('LIMIT-24: bytes, creations and deletions per day are limited', async (t) => {
   const world = await startRpcWorld(t);
   const id = randomUUID();
   t.match(await save(world, { id }), { status: 200 });
@@ -106,7 +106,7 @@ t.test('LIMIT-24: bytes, creations and deletions per day are limited', async (t)
   });
 });
 
-t.test('LIMIT-25: access can be revoked when no change is allowed', async (t) => {
+test('LIMIT-25: access can be revoked when no change is allowed', async (t) => {
   const world = await startRpcWorld(t);
   const owner = { person: await world.signedInAs('demo', 'OWNER') };
   const [leaving, lowered] = [await world.person('Eve'), await world.person('Bob')];
@@ -165,7 +165,7 @@ t.test('LIMIT-25: access can be revoked when no change is allowed', async (t) =>
   }
 });
 
-t.test('LIMIT-25: an incident can be acknowledged when no change is allowed', async (t) => {
+test('LIMIT-25: an incident can be acknowledged when no change is allowed', async (t) => {
   const world = await startRpcWorld(t);
   await world.call('SaveAlertRule', newRule(PROJECT));
   const values = [{ series: 'svc_vm_cpu_utilization_pct', value: 95 }];

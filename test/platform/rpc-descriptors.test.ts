@@ -2,7 +2,7 @@
  * `ListMetricDescriptors`: every available metric, with a sentence on its limitation (API-24), can
  * be queried.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
 
@@ -42,37 +42,34 @@ const wanted: readonly [string, string, string, string, RegExp][] = [
   ['processes_running', 'processes', 'guest', 'svc_vm_processes_running', /expanded/],
 ];
 
-t.test(
-  'API-24: every metric is described, and every described metric can be queried',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    await world.write([{ observedUnixMs: START_MS, state: 'RUNNING' }]);
-    const { body } = await world.call('ListMetricDescriptors', { projectName: 'projects/demo' });
-    const expanded = ['load_1m', 'memory_available_bytes', 'swap_used_bytes', 'processes_running'];
-    t.match(
-      body.descriptors,
-      wanted.map(([metricId, unit, source, promqlName, limitation]) => ({
-        metricId,
-        unit,
-        source,
-        promqlName,
-        limitation,
-        expanded: expanded.includes(metricId),
-      })),
-    );
-    t.equal(body.descriptors.length, wanted.length);
-    const metricIds = wanted.map(([metricId]) => metricId);
-    const time = String(START_SECONDS);
-    const range = { startTimeUnix: time, endTimeUnix: time, stepSeconds: 30 };
-    const answer = await world.call('QueryVMMonitoring', { name: VM, metricIds, ...range });
-    t.same(
-      answer.body.quality.metrics.map(({ metricId }: { metricId: string }) => metricId),
-      metricIds,
-    );
-    t.same(
-      answer.body.series.map(({ metricId }: { metricId: string }) => metricId),
-      ['vm_running', 'unexpected_stop', 'telemetry_age_seconds'],
-      'series of a row without a reading',
-    );
-  },
-);
+test('API-24: every metric is described, and every described metric can be queried', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write([{ observedUnixMs: START_MS, state: 'RUNNING' }]);
+  const { body } = await world.call('ListMetricDescriptors', { projectName: 'projects/demo' });
+  const expanded = ['load_1m', 'memory_available_bytes', 'swap_used_bytes', 'processes_running'];
+  t.match(
+    body.descriptors,
+    wanted.map(([metricId, unit, source, promqlName, limitation]) => ({
+      metricId,
+      unit,
+      source,
+      promqlName,
+      limitation,
+      expanded: expanded.includes(metricId),
+    })),
+  );
+  t.equal(body.descriptors.length, wanted.length);
+  const metricIds = wanted.map(([metricId]) => metricId);
+  const time = String(START_SECONDS);
+  const range = { startTimeUnix: time, endTimeUnix: time, stepSeconds: 30 };
+  const answer = await world.call('QueryVMMonitoring', { name: VM, metricIds, ...range });
+  t.same(
+    answer.body.quality.metrics.map(({ metricId }: { metricId: string }) => metricId),
+    metricIds,
+  );
+  t.same(
+    answer.body.series.map(({ metricId }: { metricId: string }) => metricId),
+    ['vm_running', 'unexpected_stop', 'telemetry_age_seconds'],
+    'series of a row without a reading',
+  );
+});

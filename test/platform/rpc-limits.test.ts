@@ -1,5 +1,5 @@
 /** The limits of reading (LIMIT-01 to LIMIT-07, LIMIT-20). */
-import t from 'tap';
+import { test } from 'tap';
 import { partitionOf } from '../../streams/platform/stream.ts';
 import { BatchBuilder } from '../../streams/telemetry/samples/batch.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
@@ -25,53 +25,46 @@ const loads = (...secondsAgo: number[]) =>
     values: [{ series: 'svc_vm_memory_total_bytes', value: ago }],
   }));
 
-t.test(
-  'LIMIT-01: hosted retention is 7 days to the second, even if chunks hold more',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    await world.write(loads(7 * DAY, 7 * DAY - 30, 7 * DAY - 60, 0));
-    await world.history.flush();
-    const request = { startTimeUnix: at(8 * DAY), endTimeUnix: at(6 * DAY), stepSeconds: 1800 };
-    const fresh = (await ask(world, request)).body;
-    t.equal(fresh.startTimeUnix, at(7 * DAY));
-    t.same(
-      fresh.series[0].points[0],
-      { timeUnix: at(7 * DAY), value: 7 * DAY },
-      'the oldest is kept',
-    );
-    await world.clock.advance(30_000);
-    const later = (await ask(world, request)).body;
-    t.equal(later.startTimeUnix, at(7 * DAY - 30));
-    const [first, second] = later.series[0].points;
-    t.same(
-      first,
-      { timeUnix: at(7 * DAY - 30), value: 7 * DAY - 30 },
-      'older ones are not returned',
-    );
-    t.same(second, { timeUnix: at(7 * DAY - 1830), value: 7 * DAY - 60 });
-    t.same(later.quality.gaps[0].startUnix, at(7 * DAY - 60), 'nor do they count as missing');
-    await world.clock.advance(7 * DAY * 1000);
-    const silent = await ask(world, { startTimeUnix: at(-6 * DAY), endTimeUnix: at(-7 * DAY) });
-    t.match(silent.body.quality, { state: 'NO_DATA' });
-    t.notOk('lastObservedUnix' in silent.body.quality, 'data that is not kept is unknown');
-  },
-);
+test('LIMIT-01: hosted retention is 7 days to the second, even if chunks hold more', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(loads(7 * DAY, 7 * DAY - 30, 7 * DAY - 60, 0));
+  await world.history.flush();
+  const request = { startTimeUnix: at(8 * DAY), endTimeUnix: at(6 * DAY), stepSeconds: 1800 };
+  const fresh = (await ask(world, request)).body;
+  t.equal(fresh.startTimeUnix, at(7 * DAY));
+  t.same(
+    fresh.series[0].points[0],
+    { timeUnix: at(7 * DAY), value: 7 * DAY },
+    'the oldest is kept',
+  );
+  await world.clock.advance(30_000);
+  const later = (await ask(world, request)).body;
+  t.equal(later.startTimeUnix, at(7 * DAY - 30));
+  const [first, second] = later.series[0].points;
+  t.same(first, { timeUnix: at(7 * DAY - 30), value: 7 * DAY - 30 }, 'older ones are not returned');
+  t.same(second, { timeUnix: at(7 * DAY - 1830), value: 7 * DAY - 60 });
+  t.same(later.quality.gaps[0].startUnix, at(7 * DAY - 60), 'nor do they count as missing');
+  await world.clock.advance(7 * DAY * 1000);
+  const silent = await ask(world, { startTimeUnix: at(-6 * DAY), endTimeUnix: at(-7 * DAY) });
+  t.match(silent.body.quality, { state: 'NO_DATA' });
+  t.notOk('lastObservedUnix' in silent.body.quality, 'data that is not kept is unknown');
+});
 
-t.test('LIMIT-02: quality expects one sample every 30 seconds', async (t) => {
+test('LIMIT-02: quality expects one sample every 30 seconds', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(loads(0, 30, 60, 120));
   const { quality } = (await ask(world, { startTimeUnix: at(120) })).body;
   t.match(quality, { expectedSamples: '6', observedSamples: '4' });
 });
 
-t.test('LIMIT-04: the minimum range step is 30 seconds', async (t) => {
+test('LIMIT-04: the minimum range step is 30 seconds', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(loads(0));
   t.match(await ask(world, { stepSeconds: 29 }), { status: 400, reason: 'INVALID_FIELD' });
   t.match(await ask(world, { stepSeconds: 30 }), { status: 200, body: { stepSeconds: 30 } });
 });
 
-t.test('API-07, LIMIT-05: a series has at most 10,000 points, both ends counted', async (t) => {
+test('API-07, LIMIT-05: a series has at most 10,000 points, both ends counted', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(loads(0));
   const points = (count: number, more: object = {}) =>
@@ -86,58 +79,52 @@ t.test('API-07, LIMIT-05: a series has at most 10,000 points, both ends counted'
   t.equal(week.metadata.points, '10081', 'a week at 60 s; it is not downsampled silently');
 });
 
-t.test(
-  'LIMIT-07: a response has at most 4 MiB, and a larger one is refused with advice',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    await world.write(loads(0));
-    const rows = 9_999;
-    const builder = new BatchBuilder();
-    const mounts = Array.from({ length: 12 }, (_, i) => `{mountpoint="/${i}"}`);
-    for (let i = rows - 1; i > 0; i--) {
-      builder.add({
-        project: 'demo',
-        vm: 'vm-1',
-        observedMs: START_MS - i * 60_000,
-        sequence: 0,
-        boot: '',
-        vcpus: 2,
-        state: 1,
-        stateReason: '',
-        series: mounts.map((labels) => `svc_vm_filesystem_used_bytes${labels}`),
-        values: mounts.map((_, mount) => 1_234_567_890 + mount),
-      });
-    }
-    const position = { partition: partitionOf('demo'), sequence: 1_000_000 };
-    world.history.append(builder.build(START_MS), position);
-    const metricIds = ['filesystem_used_bytes'];
-    const few = { startTimeUnix: at(7_000 * 60), metricIds };
-    const fits = await ask(world, few);
-    t.equal(fits.status, 200);
-    const bytes = Number(fits.headers['content-length']);
-    t.ok(bytes > 3.5 * 2 ** 20 && bytes <= 4 * 2 ** 20, `${bytes} bytes`);
-    const all = { startTimeUnix: at((rows - 1) * 60), metricIds };
-    const answer = await ask(world, all);
-    t.match(answer, { status: 400, reason: 'RESPONSE_TOO_LARGE' });
-    t.notOk('series' in answer.body);
-    t.match(answer.body.message, /ask for|narrow|fewer|shorter|larger/i, 'advice for the caller');
-  },
-);
+test('LIMIT-07: a response has at most 4 MiB, and a larger one is refused with advice', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(loads(0));
+  const rows = 9_999;
+  const builder = new BatchBuilder();
+  const mounts = Array.from({ length: 12 }, (_, i) => `{mountpoint="/${i}"}`);
+  for (let i = rows - 1; i > 0; i--) {
+    builder.add({
+      project: 'demo',
+      vm: 'vm-1',
+      observedMs: START_MS - i * 60_000,
+      sequence: 0,
+      boot: '',
+      vcpus: 2,
+      state: 1,
+      stateReason: '',
+      series: mounts.map((labels) => `svc_vm_filesystem_used_bytes${labels}`),
+      values: mounts.map((_, mount) => 1_234_567_890 + mount),
+    });
+  }
+  const position = { partition: partitionOf('demo'), sequence: 1_000_000 };
+  world.history.append(builder.build(START_MS), position);
+  const metricIds = ['filesystem_used_bytes'];
+  const few = { startTimeUnix: at(7_000 * 60), metricIds };
+  const fits = await ask(world, few);
+  t.equal(fits.status, 200);
+  const bytes = Number(fits.headers['content-length']);
+  t.ok(bytes > 3.5 * 2 ** 20 && bytes <= 4 * 2 ** 20, `${bytes} bytes`);
+  const all = { startTimeUnix: at((rows - 1) * 60), metricIds };
+  const answer = await ask(world, all);
+  t.match(answer, { status: 400, reason: 'RESPONSE_TOO_LARGE' });
+  t.notOk('series' in answer.body);
+  t.match(answer.body.message, /ask for|narrow|fewer|shorter|larger/i, 'advice for the caller');
+});
 
-t.test(
-  'ERR-02: a request too large in points, expression or response size is refused whole',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    await world.write(loads(0, 30));
-    const long = await ask(world, { startTimeUnix: at(10_000 * 30), stepSeconds: 30 });
-    t.match(long, { status: 400, reason: 'TOO_MANY_POINTS', metadata: { limit: '10000' } });
-    t.notOk('series' in long.body, 'not even a part of it');
-    const narrower = await ask(world, { startTimeUnix: at(9_999 * 30), stepSeconds: 30 });
-    t.equal(narrower.status, 200);
-  },
-);
+test('ERR-02: a request too large in points, expression or response size is refused whole', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(loads(0, 30));
+  const long = await ask(world, { startTimeUnix: at(10_000 * 30), stepSeconds: 30 });
+  t.match(long, { status: 400, reason: 'TOO_MANY_POINTS', metadata: { limit: '10000' } });
+  t.notOk('series' in long.body, 'not even a part of it');
+  const narrower = await ask(world, { startTimeUnix: at(9_999 * 30), stepSeconds: 30 });
+  t.equal(narrower.status, 200);
+});
 
-t.test('LIMIT-20: an inventory page has 50 VMs by default and at most 1,000', async (t) => {
+test('LIMIT-20: an inventory page has 50 VMs by default and at most 1,000', async (t) => {
   const world = await startRpcWorld(t);
   const name = (i: number) => `vm-${String(i).padStart(4, '0')}`;
   const vms = Array.from({ length: 1_100 }, (_, i) => ({ ...loads(0)[0], vm: name(i) }));

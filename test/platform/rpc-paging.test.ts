@@ -1,6 +1,6 @@
 /** Pages of filtered lists: no row is lost or repeated, and a page ends even if no row matches. */
 import * as fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { collect } from '../../src/platform/api/paging.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 
@@ -20,7 +20,7 @@ function listOf(rows: readonly number[], keep: (row: number) => boolean) {
   return { reads, read };
 }
 
-t.test('API-13: successive pages hold each filtered row once, in order', async () => {
+test('API-13: successive pages hold each filtered row once, in order', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.uniqueArray(fc.nat(999), { maxLength: 60 }),
@@ -45,7 +45,7 @@ t.test('API-13: successive pages hold each filtered row once, in order', async (
   );
 });
 
-t.test('A filter without matches ends its page after 1,000 rows, with a token', async (t) => {
+test('A filter without matches ends its page after 1,000 rows, with a token', async (t) => {
   const rows = Array.from({ length: 2_500 }, (_, i) => i);
   const { reads, read } = listOf(rows, (row) => row === 2_400);
   const first = await collect('numbers', { pageSize: 50, pageToken: '' }, read, atOnce);
@@ -67,7 +67,7 @@ t.test('A filter without matches ends its page after 1,000 rows, with a token', 
   t.same(third, { items: [2_400], nextPageToken: '' });
 });
 
-t.test('API-13: a page token of another list, or an invalid one, is rejected', async (t) => {
+test('API-13: a page token of another list, or an invalid one, is rejected', async (t) => {
   const { read } = listOf([1, 2, 3], () => true);
   const refused = (request: { pageSize: number; pageToken: string }) =>
     collect('numbers', request, read, atOnce).then(
@@ -81,7 +81,7 @@ t.test('API-13: a page token of another list, or an invalid one, is rejected', a
   t.equal(await refused({ pageSize: 5_000, pageToken: '' }), 'accepted', 'cut to the maximum');
 });
 
-t.test('API-31: a large page is read at most 100 rows per turn', async (t) => {
+test('API-31: a large page is read at most 100 rows per turn', async (t) => {
   const { reads, read } = listOf(
     Array.from({ length: 2_000 }, (_, i) => i),
     () => true,

@@ -3,7 +3,7 @@
  * only. Rejections are counted under the name of their limit.
  */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import { RULE_TEMPLATES } from '../../actors/alerting/rule-templates.ts';
 import {
   DEFAULT_LIMITS,
@@ -55,7 +55,7 @@ const saveRule = (world: RpcWorld) =>
     spec: { ...RULE_TEMPLATES[0]?.spec },
   });
 
-t.test('A member sees every limit, with its usage', async (t) => {
+test('A member sees every limit, with its usage', async (t) => {
   const world = await startRpcWorld(t);
   const fresh = await limitsSeen(world);
   t.same(Object.keys(fresh), [...LIMIT_NAMES], 'in the order of the table');
@@ -98,7 +98,7 @@ t.test('A member sees every limit, with its usage', async (t) => {
   t.match(later, { samplesPerSecond: { used: '0' }, ingestBytesPerSecond: { used: '0' } });
 });
 
-t.test('Limits are returned to readers of the project only', async (t) => {
+test('Limits are returned to readers of the project only', async (t) => {
   const world = await startRpcWorld(t);
   const ask = (options: object) =>
     world.call('GetProjectLimits', { projectName: PROJECT }, options);
@@ -114,7 +114,7 @@ t.test('Limits are returned to readers of the project only', async (t) => {
   t.match(await ask({ key: world.keys.collector }), { status: 403, reason: 'MISSING_CAPABILITY' });
 });
 
-t.test('Series without a report since the start of the node do not count as zero', async (t) => {
+test('Series without a report since the start of the node do not count as zero', async (t) => {
   const world = await startRpcWorld(t);
   await submit(world.host, { project: 'demo' }, (draft) => {
     // The state that a restarted node finds: registered earlier, not heard from yet.
@@ -135,7 +135,7 @@ t.test('Series without a report since the start of the node do not count as zero
   t.notOk('used' in { ...series }, 'absent');
 });
 
-t.test('Refusals are counted by their limit', async (t) => {
+test('Refusals are counted by their limit', async (t) => {
   const metrics = createMetrics({ clock: systemClock, version: '1.2.3' });
   t.teardown(() => metrics.close());
   const world = await startRpcWorld(t, ({ host, clock }) =>

@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { type DescMethod, getOption } from '@bufbuild/protobuf';
-import t from 'tap';
+import { test } from 'tap';
 import { AuditService } from '../../src/gen/svc/audit/v1/audit_pb.ts';
 import { IngestService } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import { AlertService } from '../../src/gen/svc/monitoring/v1/alert_pb.ts';
@@ -61,7 +61,7 @@ function naming(method: DescMethod, project: string): string {
 const CHANGES =
   /^(Save|Delete|Create|Write|Update|Verify|SendTest|Pause|Resume|Rotate|Acknowledge|Snooze|Unsnooze|Retire|End)/;
 
-t.test('API-09: every method declares its access, and mutations match their names', (t) => {
+test('API-09: every method declares its access, and mutations match their names', async (t) => {
   for (const method of methods) {
     const { access, mutation, role } = getOption(method, policy);
     t.not(access, Policy_Access.ACCESS_UNSPECIFIED, method.name);
@@ -69,10 +69,9 @@ t.test('API-09: every method declares its access, and mutations match their name
     const changes = CHANGES.test(method.name);
     t.equal(mutation, changes, `${method.name} changes something: ${changes}`);
   }
-  t.end();
 });
 
-t.test('Authorisation', async (t) => {
+test('Authorisation', async (t) => {
   const world = await startRpcWorld(t);
   // Streams have an envelope of their own: authorisation.test.ts covers them too.
   for (const method of methods.filter(({ methodKind }) => methodKind === 'unary')) {
@@ -319,7 +318,7 @@ const badRequests: readonly BadRequest[] = [
   },
 ];
 
-t.test('API-11: a bad request is answered with its reason, field and message', async (t) => {
+test('API-11: a bad request is answered with its reason, field and message', async (t) => {
   const world = await startRpcWorld(t);
   for (const { name, send, status, reason, field, message } of badRequests) {
     await t.test(name, async (t) => {
@@ -340,7 +339,7 @@ t.test('API-11: a bad request is answered with its reason, field and message', a
   t.same(world.lines, [], 'none of them is logged as a fault');
 });
 
-t.test('Accepted requests', async (t) => {
+test('Accepted requests', async (t) => {
   const world = await startRpcWorld(t);
   await t.test(
     'API-11: fields have either spelling, and reads by name ignore others',
@@ -370,7 +369,7 @@ t.test('Accepted requests', async (t) => {
   });
 });
 
-t.test('Positions in the log', async (t) => {
+test('Positions in the log', async (t) => {
   const world = await startRpcWorld(t);
   const list = (headers: Record<string, string> = {}) =>
     world.call('ListAlertRules', { projectName: 'projects/demo' }, { headers });
@@ -425,7 +424,7 @@ t.test('Positions in the log', async (t) => {
   }
 });
 
-t.test('API-28: no answer may be cached, whether data, a refusal or a secret', async (t) => {
+test('API-28: no answer may be cached, whether data, a refusal or a secret', async (t) => {
   const world = await startRpcWorld(t);
   const person = await world.signedInAs('demo', 'OWNER');
   const account = await world.account('demo', ['monitoring.read']);

@@ -2,10 +2,10 @@
  * The search for planted secrets: an empty result proves nothing unless the search is known to
  * find.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { formsOf, secretsIn } from '../support/secret-search.ts';
 
-t.test('The search finds a secret in each of its forms', (t) => {
+test('The search finds a secret in each of its forms', async (t) => {
   const secret = 'svc_sk_01ABC_0123456789abcdefghijklmnop';
   const forms = new Map([['it', formsOf(secret)]]);
   const around = (middle: string | Buffer) =>
@@ -20,5 +20,4 @@ t.test('The search finds a secret in each of its forms', (t) => {
     t.same(secretsIn(around(text), forms), ['it'], text);
   }
   t.same(secretsIn(around(secret.slice(0, -1)), forms), []);
-  t.end();
 });

@@ -1,7 +1,7 @@
 /** Secrets of the settings: in files, not in arguments, and in no environment of other programs. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { passedOn } from '../../actors/telemetry/collectors/command.ts';
 import { smtpUrlOf, transportOptions } from '../../src/platform/mail/mailer.ts';
 import { ConfigError, loadConfig } from '../../src/platform/settings/config.ts';
@@ -17,7 +17,7 @@ function problemsOf(flags: readonly string[], environment = {}): readonly string
   }
 }
 
-t.test('a login in a flag is refused with the place where it goes', async (t) => {
+test('a login in a flag is refused with the place where it goes', async (t) => {
   for (const [flags, place] of [
     [
       ['--smtp-url', 'smtp://svc:hunter2@mail.test'],
@@ -38,7 +38,7 @@ t.test('a login in a flag is refused with the place where it goes', async (t) =>
   }
 });
 
-t.test('an address without a password may be a flag, and a login may be a variable', async (t) => {
+test('an address without a password may be a flag, and a login may be a variable', async (t) => {
   for (const flags of [
     ['--nats-url', 'nats://a.test:4222,b.test'],
     ['--nats-url', 'tls://a.test:4222'],
@@ -49,7 +49,7 @@ t.test('an address without a password may be a flag, and a login may be a variab
   t.same(problemsOf([], { SVC_SMTP_URL: 'smtp://svc:hunter2@mail.test' }), []);
 });
 
-t.test('the password of the mail server is in a file, as it is', async (t) => {
+test('the password of the mail server is in a file, as it is', async (t) => {
   const file = join(t.testdir(), 'password');
   const password = 'p%40ss w/rd#?@:ä';
   writeFileSync(file, `${password}\n`);
@@ -71,7 +71,7 @@ t.test('the password of the mail server is in a file, as it is', async (t) => {
   });
 });
 
-t.test('a password file without its user, or beside a password, is refused', async (t) => {
+test('a password file without its user, or beside a password, is refused', async (t) => {
   const SVC_SMTP_PASSWORD_FILE = '/run/password';
   for (const [environment, problem] of [
     [{}, /^SVC_SMTP_PASSWORD_FILE needs SVC_SMTP_URL/],
@@ -82,7 +82,7 @@ t.test('a password file without its user, or beside a password, is refused', asy
   }
 });
 
-t.test('other programs get no setting and no key of the service', async (t) => {
+test('other programs get no setting and no key of the service', async (t) => {
   const environment = {
     PATH: '/bin',
     HOME: '/root',
@@ -98,7 +98,7 @@ t.test('other programs get no setting and no key of the service', async (t) => {
   t.same(passedOn(environment), { PATH, HOME, SSH_AUTH_SOCK, LIBVIRT_DEFAULT_URI });
 });
 
-t.test('a signal opens no debugger', async (t) => {
+test('a signal opens no debugger', async (t) => {
   const program = await startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' });
   process.kill(program.pid, 'SIGUSR1');
   t.equal((await program.get('/healthz')).status, 200);

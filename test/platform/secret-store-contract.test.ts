@@ -7,7 +7,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { openSecretStore } from '../../sqlite/platform/secrets/local-secrets.ts';
 import { keyIdOf, WrongMasterKey } from '../../sqlite/platform/secrets/seal.ts';
@@ -179,7 +179,7 @@ async function contract(t: Test, { open, members }: Harness): Promise<void> {
   for (const one of stores) await one.close();
 }
 
-t.test('a single file', async (t) => {
+test('a single file', async (t) => {
   const where = folder(t);
   await contract(t, {
     members: ['alone'],
@@ -212,14 +212,14 @@ function onEmbedded(t: Test) {
   return { where, stream, faults, open: memberOf(stream, where, faults) };
 }
 
-t.test('members on an embedded stream', async (t) => {
+test('members on an embedded stream', async (t) => {
   const { open, faults } = onEmbedded(t);
   await contract(t, { open, members: ['a', 'b'] });
   t.same(faults, []);
 });
 
 for (const version of natsServerVersions) {
-  t.test(`members on ${version}`, { ...needs(version) }, async (t) => {
+  test(`members on ${version}`, { ...needs(version) }, async (t) => {
     const where = folder(t);
     const server = await startNatsServer({ program: componentPath(version), folder: where });
     const connect = () => openJetStream({ url: server.url, clock: systemClock });
@@ -256,7 +256,7 @@ for (const version of natsServerVersions) {
   });
 }
 
-t.test('DUR-22: a member with another key is rejected before it changes anything', async (t) => {
+test('DUR-22: a member with another key is rejected before it changes anything', async (t) => {
   const { where, stream, open } = onEmbedded(t);
   const first = await open('a');
   await first.put('url_1', 'destination', bytes('kept'));
@@ -267,14 +267,14 @@ t.test('DUR-22: a member with another key is rejected before it changes anything
   await first.close();
 });
 
-t.test('of two first members with different keys one is rejected', async (t) => {
+test('of two first members with different keys one is rejected', async (t) => {
   const { open } = onEmbedded(t);
   const both = await Promise.allSettled([open('a'), open('b', otherKey)]);
   t.same(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
   for (const one of both) if (one.status === 'fulfilled') await one.value.close();
 });
 
-t.test('secrets of a single process are shared when it joins, and none is lost', async (t) => {
+test('secrets of a single process are shared when it joins, and none is lost', async (t) => {
   const { where, open } = onEmbedded(t);
   for (const name of ['a', 'b']) {
     const path = join(where, `${name}.db`);
@@ -296,7 +296,7 @@ t.test('secrets of a single process are shared when it joins, and none is lost',
   await b.close();
 });
 
-t.test('DUR-22: a member away for several sweeps loses the secrets erased meanwhile', async (t) => {
+test('DUR-22: a member away for several sweeps loses the secrets erased meanwhile', async (t) => {
   const { stream, open } = onEmbedded(t);
   const a = await open('a');
   const b = await open('b');
@@ -318,7 +318,7 @@ t.test('DUR-22: a member away for several sweeps loses the secrets erased meanwh
   await again.close();
 });
 
-t.test('only a member can erase the members’ secrets', async (t) => {
+test('only a member can erase the members’ secrets', async (t) => {
   const { stream, open, faults } = onEmbedded(t);
   const a = await open('a');
   await a.put('url_1', 'destination', bytes('kept'));
@@ -332,7 +332,7 @@ t.test('only a member can erase the members’ secrets', async (t) => {
   await a.close();
 });
 
-t.test('DUR-22: any interleaving of writes and deletions ends in equal stores', async (t) => {
+test('DUR-22: any interleaving of writes and deletions ends in equal stores', async (t) => {
   const id = fc.integer({ min: 0, max: 3 }).map((n) => `id_${n}`);
   const act = fc.record({
     member: fc.integer({ min: 0, max: 1 }),

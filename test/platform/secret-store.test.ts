@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { FolderLocked, lockFolder } from '../../sqlite/platform/lock-file.ts';
 import {
   type LocalSecretStore,
@@ -46,7 +46,7 @@ function open(path: string, masterKey = keyA): LocalSecretStore {
   return openSecretStore({ path, masterKey, random: seededRandom(7) });
 }
 
-t.test('sealed values survive a restart, are replaced, and are deleted for good', async (t) => {
+test('sealed values survive a restart, are replaced, and are deleted for good', async (t) => {
   const path = join(folder(t), 'secrets.db');
   const store = open(path);
   t.equal(store.get('sec_1', 'webhook'), undefined);
@@ -70,7 +70,7 @@ t.test('sealed values survive a restart, are replaced, and are deleted for good'
   t.equal(text(again.get('sec_1', 'url')), 'https://hooks/T/secret');
 });
 
-t.test('a value from a rolled-back transaction is not returned', (t) => {
+test('a value from a rolled-back transaction is not returned', async (t) => {
   const file = new SecretFile({ path: join(folder(t), 'secrets.db'), synchronous: 'NORMAL' });
   t.teardown(() => file.close());
   const key = { purpose: 'webhook', id: 'sec_1' };
@@ -83,10 +83,9 @@ t.test('a value from a rolled-back transaction is not returned', (t) => {
     });
   t.throws(write, /taken back/);
   t.equal(text(file.get(key)), 'before');
-  t.end();
 });
 
-t.test('no secret is readable in the files of the store', async (t) => {
+test('no secret is readable in the files of the store', async (t) => {
   const where = folder(t);
   const store = open(join(where, 'secrets.db'));
   await store.put('sec_1', 'webhook', bytes('whsec_readable'));
@@ -97,7 +96,7 @@ t.test('no secret is readable in the files of the store', async (t) => {
   }
 });
 
-t.test('no deleted secret remains in the files of the store', async (t) => {
+test('no deleted secret remains in the files of the store', async (t) => {
   const where = folder(t);
   const path = join(where, 'secrets.db');
   const clock = new VirtualClock(Date.UTC(2026, 0, 1));
@@ -142,7 +141,7 @@ t.test('no deleted secret remains in the files of the store', async (t) => {
   store.close();
 });
 
-t.test('secrets deleted just before a crash are erased at the next start', (t) => {
+test('secrets deleted just before a crash are erased at the next start', async (t) => {
   const where = folder(t);
   const path = join(where, 'secrets.db');
   open(path).close();
@@ -157,10 +156,9 @@ t.test('secrets deleted just before a crash are erased at the next start', (t) =
   t.same(files(), []);
   store.close();
   raw.close();
-  t.end();
 });
 
-t.test('a store does not open under another key, and the error names a remedy', async (t) => {
+test('a store does not open under another key, and the error names a remedy', async (t) => {
   const path = join(folder(t), 'secrets.db');
   open(path).close();
   t.throws(() => open(path, keyB), WrongMasterKey);
@@ -171,7 +169,7 @@ t.test('a store does not open under another key, and the error names a remedy', 
   open(path).close();
 });
 
-t.test('a value that was moved to another row, changed or truncated does not open', async (t) => {
+test('a value that was moved to another row, changed or truncated does not open', async (t) => {
   const path = join(folder(t), 'secrets.db');
   const store = open(path);
   for (const id of ['moved', 'purpose', 'changed', 'cut', 'version']) {
@@ -196,7 +194,7 @@ t.test('a value that was moved to another row, changed or truncated does not ope
   }
 });
 
-t.test('a delivery keeps its first body until it is deleted', async (t) => {
+test('a delivery keeps its first body until it is deleted', async (t) => {
   const store = open(join(folder(t), 'secrets.db'));
   t.teardown(() => store.close());
   const { bodies } = store;
@@ -212,7 +210,7 @@ t.test('a delivery keeps its first body until it is deleted', async (t) => {
   t.equal(text(bodies.get('dlv_2')), 'other');
 });
 
-t.test('excerpts of answers are sealed by attempt, and end with their delivery', async (t) => {
+test('excerpts of answers are sealed by attempt, and end with their delivery', async (t) => {
   const path = join(folder(t), 'secrets.db');
   const store = open(path);
   const { excerpts } = store;
@@ -242,7 +240,7 @@ t.test('excerpts of answers are sealed by attempt, and end with their delivery',
   again.close();
 });
 
-t.test('the last use is the latest reported time', async (t) => {
+test('the last use is the latest reported time', async (t) => {
   const { lastUsed, close } = open(join(folder(t), 'secrets.db'));
   t.teardown(close);
   lastUsed.record([{ credential: 'k', atMs: 2_000 }]);
@@ -265,23 +263,20 @@ function masterKey(options: { file: string; mustExist?: boolean; storePath?: str
   return { key, logged: logged.join('') };
 }
 
-t.test(
-  'the master key is created once, readable by its owner alone, with a warning to keep a copy',
-  async (t) => {
-    const file = join(folder(t), 'data', 'master.key');
-    const first = masterKey({ file });
-    t.equal(first.key.length, 32);
-    t.match(first.logged, /keep a copy elsewhere/);
-    t.equal(statSync(file).mode & 0o777, 0o600);
-    const second = masterKey({ file });
-    t.same(second.key, first.key);
-    t.equal(second.logged, '');
-    chmodSync(file, 0o644);
-    t.match(masterKey({ file }).logged, /is readable by users other than its owner: run chmod 600/);
-  },
-);
+test('the master key is created once, readable by its owner alone, with a warning to keep a copy', async (t) => {
+  const file = join(folder(t), 'data', 'master.key');
+  const first = masterKey({ file });
+  t.equal(first.key.length, 32);
+  t.match(first.logged, /keep a copy elsewhere/);
+  t.equal(statSync(file).mode & 0o777, 0o600);
+  const second = masterKey({ file });
+  t.same(second.key, first.key);
+  t.equal(second.logged, '');
+  chmodSync(file, 0o644);
+  t.match(masterKey({ file }).logged, /is readable by users other than its owner: run chmod 600/);
+});
 
-t.test('a missing, renamed or broken master key is rejected with a remedy', async (t) => {
+test('a missing, renamed or broken master key is rejected with a remedy', async (t) => {
   const where = folder(t);
   const file = join(where, 'master.key');
   const storePath = join(where, 'secrets.db');
@@ -298,7 +293,7 @@ t.test('a missing, renamed or broken master key is rejected with a remedy', asyn
   }
 });
 
-t.test('a write is complete or absent, and an exclusive one never replaces', async (t) => {
+test('a write is complete or absent, and an exclusive one never replaces', async (t) => {
   const where = folder(t);
   const path = join(where, 'f');
   writeFileDurably({ path, content: 'one', exclusive: true });
@@ -309,7 +304,7 @@ t.test('a write is complete or absent, and an exclusive one never replaces', asy
   t.same(readdirSync(where), ['f'], 'no temporary file remains');
 });
 
-t.test('a data folder belongs to one service until it is released', async (t) => {
+test('a data folder belongs to one service until it is released', async (t) => {
   const where = join(folder(t), 'data');
   const lock = lockFolder(where);
   t.equal(statSync(where).mode & 0o777, 0o700);
@@ -335,7 +330,7 @@ const triesProgram = `
     process.stdout.write(error.name);
   }`;
 
-t.test('a second attempt to lock a folder within this process does not release the lock', (t) => {
+test('a second attempt to lock a folder within this process does not release the lock', async (t) => {
   const where = folder(t);
   const lock = lockFolder(where);
   t.throws(() => lockFolder(where), FolderLocked);
@@ -343,7 +338,6 @@ t.test('a second attempt to lock a folder within this process does not release t
   const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 });
   t.equal(stdout, 'FolderLocked');
   lock.release();
-  t.end();
 });
 
 async function startHolder(t: Test, where: string): Promise<ChildProcess> {
@@ -354,20 +348,15 @@ async function startHolder(t: Test, where: string): Promise<ChildProcess> {
   return child;
 }
 
-t.test(
-  'a locked folder’s error names the process, and a killed process leaves no lock behind',
-  async (t) => {
-    const where = folder(t);
-    const child = await startHolder(t, where);
-    t.throws(() => lockFolder(where), {
-      message: new RegExp(
-        `in use by process ${child.pid}: stop it, or give this one another folder`,
-      ),
-    });
-    const ended = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGKILL');
-    await ended;
-    t.ok(existsSync(join(where, 'svc.pid')), 'its process id remains, and is ignored');
-    lockFolder(where).release();
-  },
-);
+test('a locked folder’s error names the process, and a killed process leaves no lock behind', async (t) => {
+  const where = folder(t);
+  const child = await startHolder(t, where);
+  t.throws(() => lockFolder(where), {
+    message: new RegExp(`in use by process ${child.pid}: stop it, or give this one another folder`),
+  });
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGKILL');
+  await ended;
+  t.ok(existsSync(join(where, 'svc.pid')), 'its process id remains, and is ignored');
+  lockFolder(where).release();
+});

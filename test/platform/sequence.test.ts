@@ -3,7 +3,7 @@
  * tokens.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { AppliedPosition } from '../../actors/platform/host/applier.ts';
 import { createPositions } from '../../src/platform/http/sequence.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
@@ -25,7 +25,7 @@ const positionsOf = (key: number, seed = key, waitFor = async (_sequence: number
     key: new Uint8Array(32).fill(key),
   });
 
-t.test('a token holds its position on every node with the key, and on no other', async (t) => {
+test('a token holds its position on every node with the key, and on no other', async (t) => {
   const [here, there, elsewhere] = [positionsOf(1), positionsOf(1, 9), positionsOf(2)];
   fc.assert(
     fc.property(fc.nat(2 ** 31), (sequence) => {
@@ -38,7 +38,7 @@ t.test('a token holds its position on every node with the key, and on no other',
   t.equal(here.sequenceOf(here.current()), 1_000);
 });
 
-t.test('tokens of one position have nothing in common', async (t) => {
+test('tokens of one position have nothing in common', async (t) => {
   const positions = positionsOf(1);
   const tokens = Array.from({ length: 100 }, () => positions.tokenOf(7));
   t.equal(new Set(tokens.map((token) => token.slice(0, 6))).size, 100);
@@ -52,7 +52,7 @@ function waitedFor() {
   return { waits, positions };
 }
 
-t.test('of several tokens the largest position counts, in any order', async (t) => {
+test('of several tokens the largest position counts, in any order', async (t) => {
   const { waits, positions } = waitedFor();
   await fc.assert(
     fc.asyncProperty(
@@ -75,7 +75,7 @@ t.test('of several tokens the largest position counts, in any order', async (t) 
   });
 });
 
-t.test('the token of another installation is ignored, alone and beside others', async (t) => {
+test('the token of another installation is ignored, alone and beside others', async (t) => {
   const { waits, positions } = waitedFor();
   const foreign = positionsOf(2).tokenOf(9_000);
   await t.resolves(positions.waitFor(foreign, waiter));
@@ -84,7 +84,7 @@ t.test('the token of another installation is ignored, alone and beside others', 
   t.same(waits, [2_000]);
 });
 
-t.test('forged or changed tokens do not cause a wait', async (t) => {
+test('forged or changed tokens do not cause a wait', async (t) => {
   const { waits, positions } = waitedFor();
   const token = positions.tokenOf(2_000);
   const changed = Array.from({ length: 128 }, (_, bit) => {
@@ -101,41 +101,38 @@ t.test('forged or changed tokens do not cause a wait', async (t) => {
   t.same(waits, [2_000]);
 });
 
-t.test(
-  'API-15: a read with the position of a write waits until history has its rows',
-  async (t) => {
-    const samples = new AppliedPosition(6);
-    const host = { appliedSequence: () => 40, waitFor: async () => {} };
-    const { gate } = testBounds(clock);
-    const positions = createPositions({
-      host,
-      samples,
-      clock,
-      gate,
-      random: seededRandom(1),
-      key: new Uint8Array(32),
-    });
-    const written = positions.afterWrite(7);
-    t.equal(written.split(', ').length, 2, 'the applied and the stored position');
-    t.equal(positions.sequenceOf(written.split(', ')[0] ?? ''), 40);
-    t.equal(
-      positions.sequenceOf(written.split(', ')[1] ?? ''),
-      undefined,
-      'it belongs to another log',
-    );
-    t.equal(positions.afterWrite(0).split(', ').length, 1, 'nothing was stored');
-    let isOver = false;
-    const waiting = positions.waitFor(written, waiter).then(() => {
-      isOver = true;
-    });
-    await new Promise((resolve) => setImmediate(resolve));
-    t.notOk(isOver);
-    samples.advance(7);
-    await waiting;
-    const never = positions.waitFor(positions.afterWrite(9), waiter);
-    never.catch(() => {});
-    await new Promise((resolve) => setImmediate(resolve));
-    await clock.advance(6_000);
-    await t.rejects(never, { name: 'Refusal', reason: 'NOT_READY' });
-  },
-);
+test('API-15: a read with the position of a write waits until history has its rows', async (t) => {
+  const samples = new AppliedPosition(6);
+  const host = { appliedSequence: () => 40, waitFor: async () => {} };
+  const { gate } = testBounds(clock);
+  const positions = createPositions({
+    host,
+    samples,
+    clock,
+    gate,
+    random: seededRandom(1),
+    key: new Uint8Array(32),
+  });
+  const written = positions.afterWrite(7);
+  t.equal(written.split(', ').length, 2, 'the applied and the stored position');
+  t.equal(positions.sequenceOf(written.split(', ')[0] ?? ''), 40);
+  t.equal(
+    positions.sequenceOf(written.split(', ')[1] ?? ''),
+    undefined,
+    'it belongs to another log',
+  );
+  t.equal(positions.afterWrite(0).split(', ').length, 1, 'nothing was stored');
+  let isOver = false;
+  const waiting = positions.waitFor(written, waiter).then(() => {
+    isOver = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  t.notOk(isOver);
+  samples.advance(7);
+  await waiting;
+  const never = positions.waitFor(positions.afterWrite(9), waiter);
+  never.catch(() => {});
+  await new Promise((resolve) => setImmediate(resolve));
+  await clock.advance(6_000);
+  await t.rejects(never, { name: 'Refusal', reason: 'NOT_READY' });
+});

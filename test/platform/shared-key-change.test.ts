@@ -6,7 +6,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { createSeal, keyIdOf } from '../../sqlite/platform/secrets/seal.ts';
 import { keyOf, sealedSpec } from '../../sqlite/platform/secrets/sealed-stream.ts';
@@ -69,7 +69,7 @@ function openedBy(masterKey: Uint8Array, messages: readonly StreamMessage[]): st
   });
 }
 
-t.test('all members change, and nothing of the stream opens under the old key', async (t) => {
+test('all members change, and nothing of the stream opens under the old key', async (t) => {
   const { open, members, all } = cluster(t);
   const [a, b] = [await open('a', OLD), await open('b', OLD)];
   await a.put('one', 'destination', bytes('first'));
@@ -101,7 +101,7 @@ t.test('all members change, and nothing of the stream opens under the old key', 
   await again.close();
 });
 
-t.test('a change that no member finished is opened by either key, and continued', async (t) => {
+test('a change that no member finished is opened by either key, and continued', async (t) => {
   const { open, members } = cluster(t);
   const first = await open('a', OLD);
   await first.put('one', 'destination', bytes('first'));
@@ -126,7 +126,7 @@ t.test('a change that no member finished is opened by either key, and continued'
   await last.close();
 });
 
-t.test('a member of an older program, or with another key, refuses the change', async (t) => {
+test('a member of an older program, or with another key, refuses the change', async (t) => {
   const { open } = cluster(t);
   const store = await open('a', OLD);
   for (const keyId of [null, keyIdOf(NEXT)]) {

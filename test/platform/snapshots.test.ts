@@ -5,7 +5,7 @@
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { newerFormats, newerShares, programFormats } from '../../actors/platform/host/formats.ts';
 import { SnapshotKeeper } from '../../actors/platform/snapshots.ts';
 import {
@@ -40,7 +40,7 @@ import {
   openPlace,
   projectionOf,
 } from '../support/counting-node.ts';
-import { natsServerVersions, startNatsServer } from '../support/nats-server.ts';
+import { natsServerFor, natsServerVersions } from '../support/nats-server.ts';
 
 interface Member extends CountingNode {
   readonly controlPath: string;
@@ -120,17 +120,16 @@ async function joining(t: Test, stream: Stream) {
   );
 }
 
-t.test('DUR-19: members join by a snapshot on embedded streams', async (t) => {
+test('DUR-19: members join by a snapshot on embedded streams', async (t) => {
   const stream = openEmbeddedStream({ storage: ':memory:', clock: systemClock });
   t.teardown(() => stream.close());
   await joining(t, stream);
 });
 
 for (const version of natsServerVersions) {
-  t.test(`DUR-19: members join by a snapshot on ${version}`, needs(version), async (t) => {
+  test(`DUR-19: members join by a snapshot on ${version}`, needs(version), async (t) => {
     const program = componentPath(version);
-    const server = await startNatsServer({ program, folder: t.testdir({}) });
-    t.teardown(() => server.kill());
+    const server = await natsServerFor(t, { program });
     const stream = await openJetStream({ url: server.url, clock: systemClock });
     t.teardown(() => stream.close());
     await t.test('joining', (t) => joining(t, stream));
@@ -162,7 +161,7 @@ async function replaceManifest(stream: Stream, manifest: object): Promise<void> 
   });
 }
 
-t.test('DUR-19: a snapshot without its tail is never used', async (t) => {
+test('DUR-19: a snapshot without its tail is never used', async (t) => {
   const { stream, second, join: joinIt } = await snapshotAt2(t);
   await stream.truncate({ stream: EVENTS_STREAM, belowSequence: 4 });
   await t.rejects(joinIt(), {
@@ -172,7 +171,7 @@ t.test('DUR-19: a snapshot without its tail is never used', async (t) => {
   t.same(readdirSync(second), [], 'nothing was created');
 });
 
-t.test('without a snapshot the error names the command that helps', async (t) => {
+test('without a snapshot the error names the command that helps', async (t) => {
   const { stream, manifest, join: joinIt } = await snapshotAt2(t);
   await stream.truncate({ stream: EVENTS_STREAM, belowSequence: 2 });
   const belowSequence = manifest.firstSequence + 10;
@@ -182,30 +181,23 @@ t.test('without a snapshot the error names the command that helps', async (t) =>
   });
 });
 
-t.test(
-  'DUR-19: a snapshot that differs from its manifest is rejected and leaves nothing behind',
-  async (t) => {
-    const { stream, manifest, second, join: joinIt } = await snapshotAt2(t);
-    await stream.truncate({ stream: EVENTS_STREAM, belowSequence: 2 });
-    const cases: [string, object, RegExp][] = [
-      ['digest', { sha256: '0'.repeat(64) }, /its SHA-256 differs/],
-      ['chunks', { chunks: manifest.chunks + 1 }, /has 1 of 2 chunks: it was replaced/],
-      [
-        'position',
-        { position: { ...manifest.position, applied: 1 } },
-        /but the file in it is at 2/,
-      ],
-      ['hash', { position: { ...manifest.position, hash: 'x' } }, /but the file in it is at 2/],
-    ];
-    for (const [name, changed, message] of cases) {
-      await replaceManifest(stream, { ...manifest, ...changed });
-      await t.rejects(joinIt(), { name: 'SnapshotBroken', message }, name);
-      t.same(readdirSync(second), [], name);
-    }
-  },
-);
+test('DUR-19: a snapshot that differs from its manifest is rejected and leaves nothing behind', async (t) => {
+  const { stream, manifest, second, join: joinIt } = await snapshotAt2(t);
+  await stream.truncate({ stream: EVENTS_STREAM, belowSequence: 2 });
+  const cases: [string, object, RegExp][] = [
+    ['digest', { sha256: '0'.repeat(64) }, /its SHA-256 differs/],
+    ['chunks', { chunks: manifest.chunks + 1 }, /has 1 of 2 chunks: it was replaced/],
+    ['position', { position: { ...manifest.position, applied: 1 } }, /but the file in it is at 2/],
+    ['hash', { position: { ...manifest.position, hash: 'x' } }, /but the file in it is at 2/],
+  ];
+  for (const [name, changed, message] of cases) {
+    await replaceManifest(stream, { ...manifest, ...changed });
+    await t.rejects(joinIt(), { name: 'SnapshotBroken', message }, name);
+    t.same(readdirSync(second), [], name);
+  }
+});
 
-t.test('DUR-19: a snapshot of another cluster or of a newer program is not used', async (t) => {
+test('DUR-19: a snapshot of another cluster or of a newer program is not used', async (t) => {
   const { stream, manifest, second, join: joinIt } = await snapshotAt2(t);
   await stream.truncate({ stream: EVENTS_STREAM, belowSequence: 2 });
   const { position } = manifest;
@@ -223,53 +215,50 @@ t.test('DUR-19: a snapshot of another cluster or of a newer program is not used'
   }
 });
 
-t.test('if EVENTS is complete, a member joins despite an unusable snapshot', async (t) => {
+test('if EVENTS is complete, a member joins despite an unusable snapshot', async (t) => {
   const { stream, manifest, first, second } = await snapshotAt2(t);
   await replaceManifest(stream, { ...manifest, commitFormat: 99 });
   const member = await startMember(t, stream, second);
   t.equal(projectionOf(member.database), projectionOf(first.database));
 });
 
-t.test(
-  'DUR-19: one of two concurrent writers wins, and the other leaves nothing readable',
-  async (t) => {
-    const stream = openEmbeddedStream({ storage: ':memory:', clock: systemClock });
-    t.teardown(() => stream.close());
-    const facts = (id: string): SnapshotFacts => ({
-      id,
-      createdMs: 1,
-      writer: 'node',
-      schema: 1,
-      bytes: 3,
-      commitFormat: 1,
-      machineVersions: {},
-      position: { identity: 'i', applied: 1, hash: 'h' },
-    });
-    const fast = async function* () {
-      yield Buffer.alloc(300 * 1024, 2);
-    };
-    const slow = async function* () {
-      yield Buffer.alloc(300 * 1024, 1);
-      await writeSnapshot(stream, facts('fast'), fast());
-    };
-    t.equal(await writeSnapshot(stream, facts('slow'), slow()), 'superseded');
-    const newest = await newestSnapshot(stream);
-    t.match(newest, { id: 'fast', chunks: 2, compressedBytes: 300 * 1024 });
-    if (newest === undefined) throw new Error('No snapshot');
-    const parts: Buffer[] = [];
-    for await (const part of readSnapshot(stream, newest)) parts.push(Buffer.from(part));
-    t.ok(Buffer.concat(parts).equals(Buffer.alloc(300 * 1024, 2)), 'complete and in order');
-    const gone = { ...newest, id: 'slow' };
-    await t.rejects(
-      async () => {
-        for await (const _ of readSnapshot(stream, gone));
-      },
-      { name: 'SnapshotBroken' },
-    );
-  },
-);
+test('DUR-19: one of two concurrent writers wins, and the other leaves nothing readable', async (t) => {
+  const stream = openEmbeddedStream({ storage: ':memory:', clock: systemClock });
+  t.teardown(() => stream.close());
+  const facts = (id: string): SnapshotFacts => ({
+    id,
+    createdMs: 1,
+    writer: 'node',
+    schema: 1,
+    bytes: 3,
+    commitFormat: 1,
+    machineVersions: {},
+    position: { identity: 'i', applied: 1, hash: 'h' },
+  });
+  const fast = async function* () {
+    yield Buffer.alloc(300 * 1024, 2);
+  };
+  const slow = async function* () {
+    yield Buffer.alloc(300 * 1024, 1);
+    await writeSnapshot(stream, facts('fast'), fast());
+  };
+  t.equal(await writeSnapshot(stream, facts('slow'), slow()), 'superseded');
+  const newest = await newestSnapshot(stream);
+  t.match(newest, { id: 'fast', chunks: 2, compressedBytes: 300 * 1024 });
+  if (newest === undefined) throw new Error('No snapshot');
+  const parts: Buffer[] = [];
+  for await (const part of readSnapshot(stream, newest)) parts.push(Buffer.from(part));
+  t.ok(Buffer.concat(parts).equals(Buffer.alloc(300 * 1024, 2)), 'complete and in order');
+  const gone = { ...newest, id: 'slow' };
+  await t.rejects(
+    async () => {
+      for await (const _ of readSnapshot(stream, gone));
+    },
+    { name: 'SnapshotBroken' },
+  );
+});
 
-t.test('only the owner writes snapshots, daily and after many commits', async (t) => {
+test('only the owner writes snapshots, daily and after many commits', async (t) => {
   const clock = new VirtualClock(Date.UTC(2026, 0, 1));
   const stream = openEmbeddedStream({ storage: ':memory:', clock });
   t.teardown(() => stream.close());
@@ -326,7 +315,7 @@ async function turns(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-t.test('DUR-21: a member detects formats and rows too new for it', async (t) => {
+test('DUR-21: a member detects formats and rows too new for it', async (t) => {
   t.ok(programFormats().commitFormat >= 1);
   const ours = { commitFormat: 1, machineVersions: { counter: counter.version } };
   t.same(newerFormats(ours, ours), []);
@@ -348,7 +337,7 @@ t.test('DUR-21: a member detects formats and rows too new for it', async (t) => 
   t.equal(newerShares(node.store, theirs).size, 0, 'new enough');
 });
 
-t.test('reasons why a snapshot cannot be continued', (t) => {
+test('reasons why a snapshot cannot be continued', async (t) => {
   const events = { identity: 'i', firstSequence: 5, lastSequence: 9 };
   const at = (applied: number, identity = 'i') =>
     unusable({ id: 'x', position: { identity, applied, hash: '' } }, events);
@@ -357,5 +346,4 @@ t.test('reasons why a snapshot cannot be continued', (t) => {
   t.match(at(3), /its tail is gone/);
   t.match(at(10), /lost its end/);
   t.match(at(5, 'j'), /another EVENTS/);
-  t.end();
 });

@@ -3,13 +3,13 @@
  * one on a virtual clock, JetStream on real nats-servers of the oldest and the newest supported
  * version, each on a free loopback port with a store of its own.
  */
-import t from 'tap';
+import t, { test } from 'tap';
 import { componentPath, needs } from '../support/components.ts';
-import { natsServerVersions, startNatsServer } from '../support/nats-server.ts';
+import { natsServerFor, natsServerVersions } from '../support/nats-server.ts';
 import { embeddedHarness, jetStreamHarness } from '../support/stream-contract/harness.ts';
 import { streamContract } from '../support/stream-contract.ts';
 
-t.test('DUR-14: the embedded stream passes the contract', async (t) => {
+test('DUR-14: the embedded stream passes the contract', async (t) => {
   const harness = embeddedHarness(t.testdir({}));
   t.teardown(() => harness.close());
   await streamContract(t, harness);
@@ -18,16 +18,14 @@ t.test('DUR-14: the embedded stream passes the contract', async (t) => {
 // Mostly waiting for the wall clock: both versions run in parallel.
 t.jobs = 2;
 for (const version of natsServerVersions) {
-  t.test(
-    `DUR-14: JetStream on ${version} passes the contract`,
-    { ...needs(version), buffered: true },
-    async (t) => {
-      const program = componentPath(version);
-      const server = await startNatsServer({ program, folder: t.testdir({}) });
-      t.teardown(() => server.kill());
-      const harness = await jetStreamHarness(server);
-      t.teardown(() => harness.close());
-      await streamContract(t, harness);
-    },
-  );
+  test(`DUR-14: JetStream on ${version} passes the contract`, {
+    ...needs(version),
+    buffered: true,
+  }, async (t) => {
+    const program = componentPath(version);
+    const server = await natsServerFor(t, { program });
+    const harness = await jetStreamHarness(server);
+    t.teardown(() => harness.close());
+    await streamContract(t, harness);
+  });
 }

@@ -1,5 +1,5 @@
 /** Supervision on a virtual clock: restarts, waits, health, stopping. */
-import t from 'tap';
+import { test } from 'tap';
 import { type Part, supervise } from '../../actors/platform/supervision.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
@@ -22,7 +22,7 @@ function create(parts: Part[]) {
   return { clock, supervision, failures };
 }
 
-t.test('a failed part is restarted, later each time, while the others keep running', async (t) => {
+test('a failed part is restarted, later each time, while the others keep running', async (t) => {
   const starts: number[] = [];
   const failing: Part = {
     name: 'failing',
@@ -62,7 +62,7 @@ t.test('a failed part is restarted, later each time, while the others keep runni
   );
 });
 
-t.test('a part that has run well for a minute starts over with short waits', async (t) => {
+test('a part that has run well for a minute starts over with short waits', async (t) => {
   let fail = (): void => {};
   const part: Part = {
     name: 'part',
@@ -82,7 +82,7 @@ t.test('a part that has run well for a minute starts over with short waits', asy
   t.match(supervision.health(), [{ failures: 0, restarts: 5, lastError: 'Late' }]);
 });
 
-t.test('a part that ends by itself is restarted', async (t) => {
+test('a part that ends by itself is restarted', async (t) => {
   const { supervision, failures } = create([{ name: 'short', run: async () => {} }]);
   await turn();
   t.match(supervision.health(), [{ state: 'restarting', lastError: 'short ended by itself' }]);
@@ -90,7 +90,7 @@ t.test('a part that ends by itself is restarted', async (t) => {
   await supervision.stop();
 });
 
-t.test('stopping waits for each part, last one first', async (t) => {
+test('stopping waits for each part, last one first', async (t) => {
   const order: string[] = [];
   const slow = (name: string): Part => ({
     name,
@@ -112,7 +112,7 @@ t.test('stopping waits for each part, last one first', async (t) => {
   );
 });
 
-t.test('a part that fails while it ends, or never ends, is stopped all the same', async (t) => {
+test('a part that fails while it ends, or never ends, is stopped all the same', async (t) => {
   const { clock, supervision, failures } = create([
     { name: 'hangs', run: () => new Promise(() => {}) },
     {

@@ -2,7 +2,7 @@
  * Reads of a stream with several copies, over a connection that answers from a script: messages
  * that a consumer on a lagging copy omits are read from the leader.
  */
-import t from 'tap';
+import { test } from 'tap';
 import type { JetStreamConnection } from '../../streams/platform/jetstream/connection.ts';
 import { JetStreamRead } from '../../streams/platform/jetstream/tail-read.ts';
 import type { ReadFrom } from '../../streams/platform/stream.ts';
@@ -74,7 +74,7 @@ async function textsOf(has: readonly number[], from: ReadFrom, isCluster = true)
 
 const all = ['m1', 'm2', 'm3', 'm4'];
 
-t.test('DUR-23: a bounded read of a lagging copy returns every acknowledged message', async (t) => {
+test('DUR-23: a bounded read of a lagging copy returns every acknowledged message', async (t) => {
   const first = { sequence: 1 };
   t.same(await textsOf([4], first), { texts: all, requested: 1 });
   t.same(await textsOf([0, 0, 4], first), { texts: all, requested: 3 }, 'an empty copy');
@@ -86,7 +86,7 @@ t.test('DUR-23: a bounded read of a lagging copy returns every acknowledged mess
   t.same(await textsOf([4], { sequence: 5 }), { texts: [], requested: 1 }, 'nothing after the end');
 });
 
-t.test('a copy that stays behind is an error, and not a shorter read', async (t) => {
+test('a copy that stays behind is an error, and not a shorter read', async (t) => {
   await t.rejects(textsOf([2], { sequence: 1 }), {
     name: 'StreamUnavailable',
     outcome: 'refused',
@@ -94,7 +94,7 @@ t.test('a copy that stays behind is an error, and not a shorter read', async (t)
   });
 });
 
-t.test('a single server is asked only once', async (t) => {
+test('a single server is asked only once', async (t) => {
   t.same(await textsOf([2], { sequence: 1 }, false), { texts: ['m1', 'm2'], requested: 1 });
 });
 
@@ -109,43 +109,41 @@ function silence() {
   };
 }
 
-t.test(
-  'DUR-23: a read continues elsewhere after its connection breaks',
-  { timeout: 20_000 },
-  async (t) => {
-    const { connection, requested } = connectionTo([0, 4], true);
-    const breaks = new Set<() => void>();
-    const { getConsumerFromInfo } = connection.js.consumers;
-    // Models a server that had both the connection and the consumer.
-    const firstIsSilent = {
-      getConsumerFromInfo(info: Parameters<typeof getConsumerFromInfo>[0]) {
-        if (requested() > 1) return getConsumerFromInfo(info);
-        setImmediate(() => {
-          for (const broken of breaks) broken();
-        });
-        return { fetch: async () => silence() };
+test('DUR-23: a read continues elsewhere after its connection breaks', {
+  timeout: 20_000,
+}, async (t) => {
+  const { connection, requested } = connectionTo([0, 4], true);
+  const breaks = new Set<() => void>();
+  const { getConsumerFromInfo } = connection.js.consumers;
+  // Models a server that had both the connection and the consumer.
+  const firstIsSilent = {
+    getConsumerFromInfo(info: Parameters<typeof getConsumerFromInfo>[0]) {
+      if (requested() > 1) return getConsumerFromInfo(info);
+      setImmediate(() => {
+        for (const broken of breaks) broken();
+      });
+      return { fetch: async () => silence() };
+    },
+  };
+  const read = new JetStreamRead({
+    stream: 'LOG',
+    from: { sequence: 1 },
+    untilEnd: false,
+    connection: Object.assign(connection, {
+      js: { consumers: firstIsSilent },
+      requestPatiently: (send: () => Promise<unknown>) => send(),
+      onBroken(listener: () => void) {
+        breaks.add(listener);
+        return () => void breaks.delete(listener);
       },
-    };
-    const read = new JetStreamRead({
-      stream: 'LOG',
-      from: { sequence: 1 },
-      untilEnd: false,
-      connection: Object.assign(connection, {
-        js: { consumers: firstIsSilent },
-        requestPatiently: (send: () => Promise<unknown>) => send(),
-        onBroken(listener: () => void) {
-          breaks.add(listener);
-          return () => void breaks.delete(listener);
-        },
-      }),
-      state: async () => ({ identity: 'I', firstSequence: 1, lastSequence: 4, messages: 4 }),
-      onClosed: () => {},
-    });
-    const texts: string[] = [];
-    for await (const { data } of read) {
-      if (texts.push(Buffer.from(data).toString()) === all.length) await read.close();
-    }
-    t.same(texts, all);
-    t.equal(breaks.size, 0, 'it has removed its listener');
-  },
-);
+    }),
+    state: async () => ({ identity: 'I', firstSequence: 1, lastSequence: 4, messages: 4 }),
+    onClosed: () => {},
+  });
+  const texts: string[] = [];
+  for await (const { data } of read) {
+    if (texts.push(Buffer.from(data).toString()) === all.length) await read.close();
+  }
+  t.same(texts, all);
+  t.equal(breaks.size, 0, 'it has removed its listener');
+});

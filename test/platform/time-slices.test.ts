@@ -1,9 +1,9 @@
 /** Sharing the main thread: long work lets others run. */
 import { lastValueFrom, of } from 'rxjs';
-import t from 'tap';
+import { test } from 'tap';
 import { mapInSlices, TimeSlices } from '../../streams/platform/operators.ts';
 
-t.test('API-31: long work yields whenever its slice is used up', async (t) => {
+test('API-31: long work yields whenever its slice is used up', async (t) => {
   let nowMs = 0;
   let others = 0;
   let isOver = false;

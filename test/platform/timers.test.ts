@@ -1,6 +1,6 @@
 /** The actor that fires timers, on a virtual clock: order, ownership, faults, outages. */
 
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import { runTimers, type TimersOptions } from '../../actors/platform/host/timers.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
@@ -57,7 +57,7 @@ async function startedTimers(
   return { host: node.host, clock, pass, fired, faults, found };
 }
 
-t.test('timers fire at their time, in order, and again when set again', async (t) => {
+test('timers fire at their time, in order, and again when set again', async (t) => {
   const { host, pass, fired } = await startedTimers(t);
   await add(host, 'demo', 'a');
   await pass(1000);
@@ -74,7 +74,7 @@ t.test('timers fire at their time, in order, and again when set again', async (t
   t.equal(fired.at(-1), 'a@121000');
 });
 
-t.test('a calendar set forward makes timers due within seconds', async (t) => {
+test('a calendar set forward makes timers due within seconds', async (t) => {
   const { host, clock, pass, fired } = await startedTimers(t);
   await add(host, 'demo', 'a');
   clock.jump(COUNTER_RESET_MS);
@@ -84,7 +84,7 @@ t.test('a calendar set forward makes timers due within seconds', async (t) => {
 
 const HOUR_MS = 3_600_000;
 
-t.test('DUR-28: a delay that began while the clock was ahead ends in its time', async (t) => {
+test('DUR-28: a delay that began while the clock was ahead ends in its time', async (t) => {
   const { host, clock, pass, fired, found } = await startedTimers(t);
   await pass(10);
   clock.jump(HOUR_MS);
@@ -104,7 +104,7 @@ t.test('DUR-28: a delay that began while the clock was ahead ends in its time', 
   t.equal(fired.length, 1, 'once');
 });
 
-t.test('DUR-28: a delay set after the step is one of the present', async (t) => {
+test('DUR-28: a delay set after the step is one of the present', async (t) => {
   const { host, clock, pass, fired } = await startedTimers(t);
   clock.jump(HOUR_MS);
   await add(host, 'demo', 'a');
@@ -114,7 +114,7 @@ t.test('DUR-28: a delay set after the step is one of the present', async (t) => 
   t.same(fired, [`a@${COUNTER_RESET_MS}`]);
 });
 
-t.test('DUR-28: a calendar time stays as it is, and so does a delay of before', async (t) => {
+test('DUR-28: a calendar time stays as it is, and so does a delay of before', async (t) => {
   const { host, clock, pass, fired, found } = await startedTimers(t, { delays: {} });
   await add(host, 'demo', 'b');
   clock.jump(COUNTER_RESET_MS - 1_000);
@@ -127,7 +127,7 @@ t.test('DUR-28: a calendar time stays as it is, and so does a delay of before', 
   t.same(found, []);
 });
 
-t.test('DUR-28: a program that starts after the step finds the delays of before', async (t) => {
+test('DUR-28: a program that starts after the step finds the delays of before', async (t) => {
   const clock = new VirtualClock(START_MS + HOUR_MS);
   const log = new FaultyLog();
   const before = countingNode({ stream: log.connect(), clock });
@@ -151,7 +151,7 @@ t.test('DUR-28: a program that starts after the step finds the delays of before'
   t.equal(node.host.view('demo').instance('counter', 'a')?.value, 'zero');
 });
 
-t.test('only the owner of a project fires its timers', async (t) => {
+test('only the owner of a project fires its timers', async (t) => {
   const owned = new Set(['other']);
   const { host, pass, fired } = await startedTimers(t, { owns: (project) => owned.has(project) });
   await add(host, 'demo', 'a');
@@ -163,7 +163,7 @@ t.test('only the owner of a project fires its timers', async (t) => {
   t.equal(fired.length, 2, 'a new owner fires the timers that are due');
 });
 
-t.test('a timer that cannot be fired is reported, and does not delay the others', async (t) => {
+test('a timer that cannot be fired is reported, and does not delay the others', async (t) => {
   const { host, pass, fired, faults } = await startedTimers(t, {
     obstruct({ instance }) {
       if (instance === 'a') throw new TypeError('A fault of ours');
@@ -180,7 +180,7 @@ t.test('a timer that cannot be fired is reported, and does not delay the others'
   t.ok(faults.length - before < 8, 'retried with increasing delays');
 });
 
-t.test('a timer waits while the stream does not answer, without a fault', async (t) => {
+test('a timer waits while the stream does not answer, without a fault', async (t) => {
   let answers = false;
   const { host, pass, fired, faults } = await startedTimers(t, {
     obstruct() {

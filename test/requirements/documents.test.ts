@@ -5,14 +5,14 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 
 const root = join(import.meta.dirname, '../..');
 const FLOORS = 'machines|streams|sqlite|actors|src|test|scripts|docs|sdk|bench';
 
 const listed = execFileSync('git', ['ls-files', '-z', '*.md'], { cwd: root, encoding: 'utf8' });
 
-t.test('every link and every path in a document leads to a file or folder', async (t) => {
+test('every link and every path in a document leads to a file or folder', async (t) => {
   for (const page of listed.split('\0').filter((page) => page && existsSync(join(root, page)))) {
     const text = readFileSync(join(root, page), 'utf8').replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
     for (const [, target = ''] of text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
@@ -25,7 +25,7 @@ t.test('every link and every path in a document leads to a file or folder', asyn
   }
 });
 
-t.test('every anchor within a document leads to one of its headings', async (t) => {
+test('every anchor within a document leads to one of its headings', async (t) => {
   for (const page of listed.split('\0').filter((page) => page && existsSync(join(root, page)))) {
     const text = readFileSync(join(root, page), 'utf8');
     for (const [, target = '', anchor = ''] of text.matchAll(/\]\(([^)#\s:]*)#([^)]+)\)/g)) {

@@ -6,7 +6,7 @@
 import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { readRequirements, readTaggedTests } from '../../scripts/requirements/requirement-index.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -15,7 +15,7 @@ const tests = readTaggedTests(root);
 const ids = new Set(requirements.map(({ id }) => id));
 const areas = [...new Set([...ids].map(areaOf))];
 
-t.test('requirements of a chapter are numbered from 1 without gaps or repeats', async (t) => {
+test('requirements of a chapter are numbered from 1 without gaps or repeats', async (t) => {
   for (const area of areas) {
     const own = requirements.map(({ id }) => id).filter((id) => areaOf(id) === area);
     const numbered = own.map((_, i) => `${area}-${String(i + 1).padStart(2, '0')}`);
@@ -25,7 +25,7 @@ t.test('requirements of a chapter are numbered from 1 without gaps or repeats', 
   t.equal(requirements.length, page.match(/^\*\*[A-Z]+-\d/gm)?.length, 'the whole page is read');
 });
 
-t.test('every requirement has a test that carries its id', async (t) => {
+test('every requirement has a test that carries its id', async (t) => {
   for (const { id, title, tests } of requirements) {
     t.ok(
       tests.length > 0,
@@ -34,27 +34,24 @@ t.test('every requirement has a test that carries its id', async (t) => {
   }
 });
 
-t.test(
-  'every id in a test name is a requirement, appears once and precedes the name',
-  async (t) => {
-    for (const { file, name, ids: carried } of tests) {
-      const unknown = carried.filter((id) => !ids.has(id));
-      t.notOk(
-        unknown.length,
-        `${file}: "${name}" carries ${unknown}, which docs/requirements.md does not have`,
-      );
-      t.equal(new Set(carried).size, carried.length, `${file}: "${name}" repeats an id`);
-      t.notMatch(name.slice(name.indexOf(': ')), cited(), `${file}: "${name}"`);
-    }
-    for (const { file, name } of callNames()) {
-      if (!cited().test(name) || tests.some((test) => test.file === file && test.name === name))
-        continue;
-      t.fail(`${file}: "${name}": put all ids in front of the name, followed by a colon`);
-    }
-  },
-);
+test('every id in a test name is a requirement, appears once and precedes the name', async (t) => {
+  for (const { file, name, ids: carried } of tests) {
+    const unknown = carried.filter((id) => !ids.has(id));
+    t.notOk(
+      unknown.length,
+      `${file}: "${name}" carries ${unknown}, which docs/requirements.md does not have`,
+    );
+    t.equal(new Set(carried).size, carried.length, `${file}: "${name}" repeats an id`);
+    t.notMatch(name.slice(name.indexOf(': ')), cited(), `${file}: "${name}"`);
+  }
+  for (const { file, name } of callNames()) {
+    if (!cited().test(name) || tests.some((test) => test.file === file && test.name === name))
+      continue;
+    t.fail(`${file}: "${name}": put all ids in front of the name, followed by a colon`);
+  }
+});
 
-t.test('names are read from tables, with several ids and with template values', async (t) => {
+test('names are read from tables, with several ids and with template values', async (t) => {
   const [first, second] = ['AAA-01', 'AAA-02'];
   const source = [
     `t.test('${first}: a name', async (t) => {});`,
@@ -86,7 +83,7 @@ t.test('names are read from tables, with several ids and with template values', 
   ]);
 });
 
-t.test('every cited id is a requirement, and no document outside the clone is cited', async (t) => {
+test('every cited id is a requirement, and no document outside the clone is cited', async (t) => {
   const listed = execFileSync(
     'git',
     ['ls-files', '-z', '*.ts', '*.tsx', '*.mjs', '*.md', '*.proto', '*.go'],

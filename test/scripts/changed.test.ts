@@ -1,5 +1,5 @@
 /** Which tests `--changed` runs for a change, and what it reports about the others. */
-import t from 'tap';
+import { test } from 'tap';
 import { selectChanged } from '../../scripts/test/changed.ts';
 
 /** A checkout with the rooms telemetry, alerting and cli, in this order. */
@@ -25,7 +25,7 @@ const texts = new Map(
 const tests = [...texts.keys()].filter((path) => path.endsWith('.test.ts'));
 const select = (...changed: string[]) => selectChanged(tests, changed, { texts });
 
-t.test('all tests of a changed room run, and tests of later rooms that reach it', async (t) => {
+test('all tests of a changed room run, and tests of later rooms that reach it', async (t) => {
   const { files, reasons } = select('streams/alerting/rule.ts');
   t.same(files, [
     'test/alerting/rule.test.ts',
@@ -41,24 +41,24 @@ t.test('all tests of a changed room run, and tests of later rooms that reach it'
   ]);
 });
 
-t.test('a changed test runs alone', async (t) => {
+test('a changed test runs alone', async (t) => {
   t.same(select('test/cli/version.test.ts').files, ['test/cli/version.test.ts']);
 });
 
-t.test('a changed support file runs its importers, in earlier rooms too', async (t) => {
+test('a changed support file runs its importers, in earlier rooms too', async (t) => {
   t.same(select('test/support/rows.ts').files, ['test/telemetry/query.test.ts']);
 });
 
-t.test('a changed document runs the tests that name it', async (t) => {
+test('a changed document runs the tests that name it', async (t) => {
   t.same(select('docs/reading.md').files, ['test/e2e/page.test.ts']);
 });
 
-t.test('a change of the dependencies runs everything', async (t) => {
+test('a change of the dependencies runs everything', async (t) => {
   const { files, reasons } = select('package-lock.json');
   t.same(files, tests);
   t.same(reasons, ['all files: package-lock.json can break any test']);
 });
 
-t.test('a deleted source still selects its room', async (t) => {
+test('a deleted source still selects its room', async (t) => {
   t.same(select('src/telemetry/gone.ts').files, ['test/telemetry/query.test.ts']);
 });

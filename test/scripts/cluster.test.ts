@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import { test } from 'tap';
 import { needs } from '../support/components.ts';
 import { ownNetwork } from '../support/places.ts';
 import { dataFolder } from '../support/program.ts';
@@ -24,11 +24,11 @@ function execute([program = '', ...args]: readonly string[]) {
 
 const run = (...args: string[]) => execute([process.execPath, script, ...args]);
 
-t.test('--help prints the usage', async (t) => {
+test('--help prints the usage', async (t) => {
   t.match(await run('--help'), { code: 0, stdout: /^Usage: npm run cluster .*--nats-server/ });
 });
 
-t.test('wrong arguments are reported before anything starts', async (t) => {
+test('wrong arguments are reported before anything starts', async (t) => {
   const folder = dataFolder(t);
   t.match(await run('--in', folder, '--nats-server', `${folder}/absent`), {
     code: 1,
@@ -47,7 +47,7 @@ const BESIDE = `require('node:net').createServer().listen(9466, '127.0.0.1', () 
   require('node:child_process').spawn(process.execPath, process.argv.slice(1), { stdio: 'inherit' })
     .once('exit', process.exit))`;
 
-t.test('a taken port is reported, and nothing starts', needs('network-namespaces'), async (t) => {
+test('a taken port is reported, and nothing starts', needs('network-namespaces'), async (t) => {
   const folder = dataFolder(t);
   // Any program will do, because no server is started.
   const command = [script, '--in', folder, '--nats-server', process.execPath];

@@ -1,8 +1,8 @@
 /** The hook for commit messages: which ones it rejects, and why. */
-import t from 'tap';
+import { test } from 'tap';
 import { messageProblems } from '../../scripts/commit-message.ts';
 
-t.test('a subject with an area and an imperative is accepted', (t) => {
+test('a subject with an area and an imperative is accepted', async (t) => {
   for (const subject of [
     'history: split long days into chunks',
     'delivery: resume sending after the deliverer restarts',
@@ -13,10 +13,9 @@ t.test('a subject with an area and an imperative is accepted', (t) => {
   }
   t.same(messageProblems('cli: name the file\n\nIt was lost.\n# a comment of git\n'), []);
   t.same(messageProblems("Merge branch 'x'"), []);
-  t.end();
 });
 
-t.test('a message that does not follow the rules is rejected with the reason', (t) => {
+test('a message that does not follow the rules is rejected with the reason', async (t) => {
   const cases: [message: string, reason: RegExp][] = [
     ['fixed stuff', /area: imperative/],
     ['cli: Fix names', /area: imperative/],
@@ -32,5 +31,4 @@ t.test('a message that does not follow the rules is rejected with the reason', (
   for (const [message, reason] of cases) {
     t.match(messageProblems(message).join('\n'), reason, message);
   }
-  t.end();
 });

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import t from 'tap';
+import { test } from 'tap';
 import {
   chooseVersion,
   dependenciesOf,
@@ -32,7 +32,7 @@ function target(fields: Readonly<Record<string, string>>): string {
     .join('\n');
 }
 
-t.test('the mirror is the one that apt uses for Debian itself', (t) => {
+test('the mirror is the one that apt uses for Debian itself', async (t) => {
   const updated = { Origin: 'Debian', Label: 'Debian' };
   const cases: [name: string, targets: readonly string[], mirror: string | undefined][] = [
     [
@@ -69,10 +69,9 @@ t.test('the mirror is the one that apt uses for Debian itself', (t) => {
   ];
   for (const [name, targets, mirror] of cases)
     t.equal(mirrorOf(targets.join('\n\n')), mirror, name);
-  t.end();
 });
 
-t.test('the version that tests need is chosen, otherwise the newest', (t) => {
+test('the version that tests need is chosen, otherwise the newest', (t) => {
   const madison = `
      nginx | 1.26.3-3+deb13u2 | http://mirror.example/debian trixie/main amd64 Packages
      nginx | 1.26.3-3+deb13u1 | http://mirror.example/debian trixie/main amd64 Packages
@@ -89,7 +88,7 @@ t.test('the version that tests need is chosen, otherwise the newest', (t) => {
   t.end();
 });
 
-t.test("a package's version contains the version of its program", (t) => {
+test("a package's version contains the version of its program", async (t) => {
   const cases: [version: string, upstream: string][] = [
     ['2.15.1-1', '2.15.1'],
     ['2.10.27-1+b2', '2.10.27'],
@@ -99,10 +98,9 @@ t.test("a package's version contains the version of its program", (t) => {
     ['1.0-rc1-2', '1.0-rc1'],
   ];
   for (const [version, upstream] of cases) t.equal(upstreamOf(version), upstream, version);
-  t.end();
 });
 
-t.test('dependencies are real packages, not virtual ones', (t) => {
+test('dependencies are real packages, not virtual ones', (t) => {
   const depends = `linux-image-cloud-amd64
   Depends: linux-image-6.1.0-50-cloud-amd64
  |Depends: <virtual>
@@ -112,35 +110,33 @@ t.test('dependencies are real packages, not virtual ones', (t) => {
   t.end();
 });
 
-t.test(
-  'a row shows whether a component is present, its version, and whether the tests accept it',
-  (t) => {
-    const probe = {
-      versionText: () => 'server: v2.10.27\nmore 9.9',
-      packageVersion: () => '7.0-1',
-    };
-    const component = (found: string | undefined, candidates: readonly string[]): Component => ({
-      source: { kind: 'none' },
-      find: () => found,
-      candidates: () => candidates,
-      howToGet: 'install it',
-    });
-    const row = (one: Component, text?: string) =>
-      rowOf('curl', one, [], text === undefined ? probe : { ...probe, versionText: () => text });
-    const here = component('/a', ['/b', '/a']);
-    t.match(row(here), { state: 'here', path: '/a', version: '2.10.27' });
-    t.match(row(here, 'Usage: of 1.2.3?\n'), { version: '1.2.3' });
-    t.match(row(here, 'no number\n4.5.6'), { version: '7.0-1' }, 'that of its package');
-    const other = row(component(undefined, ['/b']));
-    t.match(other, { state: 'other version', path: '/b', version: '2.10.27' });
-    const missing = row(component(undefined, []));
-    t.same(missing, { name: 'curl', state: 'missing', neededBy: [], howToGet: 'install it' });
-    t.equal(versionIn('QEMU emulator version 7.2.22 (Debian 1:7.2)'), '7.2.22');
+test('a row shows whether a component is present, its version, and whether the tests accept it', (t) => {
+  const probe = {
+    versionText: () => 'server: v2.10.27\nmore 9.9',
+    packageVersion: () => '7.0-1',
+  };
+  const component = (found: string | undefined, candidates: readonly string[]): Component => ({
+    source: { kind: 'none' },
+    find: () => found,
+    candidates: () => candidates,
+    howToGet: 'install it',
+  });
+  const row = (one: Component, text?: string) =>
+    rowOf('curl', one, [], text === undefined ? probe : { ...probe, versionText: () => text });
+  const here = component('/a', ['/b', '/a']);
+  t.match(row(here), { state: 'here', path: '/a', version: '2.10.27' });
+  t.match(row(here, 'Usage: of 1.2.3?\n'), { version: '1.2.3' });
+  t.match(row(here, 'no number\n4.5.6'), { version: '7.0-1' }, 'that of its package');
+  const other = row(component(undefined, ['/b']));
+  t.match(other, { state: 'other version', path: '/b', version: '2.10.27' });
+  const missing = row(component(undefined, []));
+  t.same(missing, { name: 'curl', state: 'missing', neededBy: [], howToGet: 'install it' });
+  t.equal(versionIn('QEMU emulator version 7.2.22 (Debian 1:7.2)'), '7.2.22');
 
-    const needed = ['test/a/one.test.ts', 'test/a/two.test.ts', 'test/b/one.test.ts'];
-    t.equal(
-      tableText([{ ...row(here), neededBy: needed }, { ...other, neededBy: needed }, missing], '/'),
-      `here     curl  2.10.27  /a
+  const needed = ['test/a/one.test.ts', 'test/a/two.test.ts', 'test/b/one.test.ts'];
+  t.equal(
+    tableText([{ ...row(here), neededBy: needed }, { ...other, neededBy: needed }, missing], '/'),
+    `here     curl  2.10.27  /a
          needed by test/a (2), test/b
 other    curl  2.10.27  /b: tests that need curl are skipped
          needed by test/a (2), test/b
@@ -148,12 +144,11 @@ other    curl  2.10.27  /b: tests that need curl are skipped
 missing  curl
          needed by no test
          to get it: install it`,
-    );
-    t.end();
-  },
-);
+  );
+  t.end();
+});
 
-t.test('an argument selects a component, or a program in all its versions', (t) => {
+test('an argument selects a component, or a program in all its versions', async (t) => {
   t.same(namedBy([], names), names);
   t.same(namedBy(['nats-server'], names), ['nats-server 2.10.27', 'nats-server 2.15.1']);
   t.same(namedBy(['curl', 'caddy 2.6.2', 'curl'], names), ['caddy 2.6.2', 'curl']);
@@ -161,20 +156,18 @@ t.test('an argument selects a component, or a program in all its versions', (t) 
     () => namedBy(['nats'], names),
     /No component is called nats\. Use one of: nats-server /,
   );
-  t.end();
 });
 
-t.test('every component is needed by a test or a benchmark that names it', (t) => {
+test('every component is needed by a test or a benchmark that names it', async (t) => {
   const uses = usesOf(root, names);
   const unused = names.filter((name) => uses.get(name)?.length === 0);
   t.same(unused, []);
   t.ok(uses.get('vm-lab')?.includes('test/long/telemetry/collectors/lab.test.ts'));
   const other = 'test/identity/auth-attacks.test.ts';
   t.notOk(uses.get('script')?.includes(other), 'the same word in a browser policy');
-  t.end();
 });
 
-t.test('an unpacked folder appears only when it is complete, even if it replaces another', (t) => {
+test('an unpacked folder appears only when it is complete, even if it replaces another', async (t) => {
   const folder = t.testdir({ new: { '.complete': '2.0-1\n' }, old: { half: '' } });
   t.equal(unpackedVersion(join(folder, 'old')), undefined);
   moveInto(join(folder, 'new'), join(folder, 'old'));
@@ -183,10 +176,9 @@ t.test('an unpacked folder appears only when it is complete, even if it replaces
   writeFileSync(join(folder, 'newer/.complete'), '3.0-1\n');
   moveInto(join(folder, 'newer'), join(folder, 'not/yet'));
   t.equal(unpackedVersion(join(folder, 'not/yet')), '3.0-1');
-  t.end();
 });
 
-t.test('the command prints a row for each component and rejects unknown names', async (t) => {
+test('the command prints a row for each component and rejects unknown names', async (t) => {
   const { stdout } = await execute(process.execPath, [script, '--json']);
   const rows = JSON.parse(stdout) as { name: string }[];
   t.same(
@@ -203,7 +195,7 @@ t.test('the command prints a row for each component and rejects unknown names', 
   }
 });
 
-t.test('a component that cannot be installed is refused with instructions', async (t) => {
+test('a component that cannot be installed is refused with instructions', async (t) => {
   const env = { ...process.env, DEBIAN_BIN_CACHE: t.testdir() };
   const words = [script, 'install', 'shared folder'];
   const said = { code: 1, stderr: /shared folder is still missing: a folder of requirements/ };
@@ -212,30 +204,27 @@ t.test('a component that cannot be installed is refused with instructions', asyn
   else t.match(await installed, { stdout: 'shared folder: here\n' });
 });
 
-t.test(
-  'a missing component skips a test with a reason, or fails it if it is required',
-  async (t) => {
-    const module = JSON.stringify(join(root, 'test/support/components.ts'));
-    const source = `import { componentPath, needs } from ${module};
+test('a missing component skips a test with a reason, or fails it if it is required', async (t) => {
+  const module = JSON.stringify(join(root, 'test/support/components.ts'));
+  const source = `import { componentPath, needs } from ${module};
     let failure;
     try { componentPath('vmalert'); } catch (error) { failure = error.message; }
     process.stdout.write(JSON.stringify({ ...needs('vmalert'), failure }));`;
-    const words = ['--input-type=module', '--eval', source];
-    const said =
-      'needs vmalert: run "npm run components -- install vmalert", or name it in SVC_TEST_VMALERT';
-    for (const [required, skip] of [
-      ['', { skip: said }],
-      ['components', {}],
-      ['all', {}],
-    ] as const) {
-      const env = { PATH: '', DEBIAN_BIN_CACHE: t.testdir(), SVC_TEST_REQUIRE: required };
-      const { stdout } = await execute(process.execPath, words, { env });
-      t.same(JSON.parse(stdout), { ...skip, failure: said }, required);
-    }
-  },
-);
+  const words = ['--input-type=module', '--eval', source];
+  const said =
+    'needs vmalert: run "npm run components -- install vmalert", or name it in SVC_TEST_VMALERT';
+  for (const [required, skip] of [
+    ['', { skip: said }],
+    ['components', {}],
+    ['all', {}],
+  ] as const) {
+    const env = { PATH: '', DEBIAN_BIN_CACHE: t.testdir(), SVC_TEST_REQUIRE: required };
+    const { stdout } = await execute(process.execPath, words, { env });
+    t.same(JSON.parse(stdout), { ...skip, failure: said }, required);
+  }
+});
 
-t.test('tests reach the shared folder only as a component, so a clone skips them', async (t) => {
+test('tests reach the shared folder only as a component, so a clone skips them', async (t) => {
   const { stdout } = await execute('git', ['ls-files', '-z', '*.ts', '*.mjs', '*.js'], {
     cwd: root,
   });

@@ -1,5 +1,5 @@
 /** The gate: sequences that run side by side, and a last line that counts every failure. */
-import t from 'tap';
+import { test } from 'tap';
 import { runSequences, type Step, summary } from '../../scripts/gate.ts';
 
 function step(name: string, code: string, isTests = false): Step {
@@ -19,14 +19,14 @@ const TESTS = step(
   true,
 );
 
-t.test('the last line has the counts of the tests', async (t) => {
+test('the last line has the counts of the tests', async (t) => {
   const { printed, summary } = await reported([step('check', ''), TESTS], [step('chance', '')]);
   t.match(printed, /ok a\n/);
   t.match(summary, /^ok {2}check$/m);
   t.match(summary, /\n7 passed, 0 failed\n$/);
 });
 
-t.test('a failed step counts as a failure and shows its output', async (t) => {
+test('a failed step counts as a failure and shows its output', async (t) => {
   const fails = step('chance', 'process.stderr.write("seed 7 broke\\n"); process.exit(1)');
   const { printed, summary } = await reported([TESTS], [fails]);
   t.match(printed, /== FAILED: chance\nseed 7 broke\n/);
@@ -34,7 +34,7 @@ t.test('a failed step counts as a failure and shows its output', async (t) => {
   t.match(summary, /\n7 passed, 1 failed\n$/);
 });
 
-t.test('failed tests are counted once', async (t) => {
+test('failed tests are counted once', async (t) => {
   const tests = step(
     'tests',
     'process.stdout.write("6 passed, 1 failed\\n"); process.exitCode = 1',
@@ -43,18 +43,18 @@ t.test('failed tests are counted once', async (t) => {
   t.match((await reported([tests])).summary, /\n6 passed, 1 failed\n$/);
 });
 
-t.test('tests that end without counts fail the gate', async (t) => {
+test('tests that end without counts fail the gate', async (t) => {
   const tests = step('tests', 'process.exit(3)', true);
   t.match((await reported([tests])).summary, /\n0 passed, 1 failed\n$/);
 });
 
-t.test('a program that cannot start is reported by name as a failure', async (t) => {
+test('a program that cannot start is reported by name as a failure', async (t) => {
   const { printed, summary } = await reported([{ name: 'gone', command: ['/no/such/program'] }]);
   t.match(printed, /ENOENT/);
   t.match(summary, /\n0 passed, 1 failed\n$/);
 });
 
-t.test('steps of one sequence run one after the other; sequences run side by side', async (t) => {
+test('steps of one sequence run one after the other; sequences run side by side', async (t) => {
   const { printed } = await reported([step('a', ''), step('b', '')], [step('c', '')]);
   const order = [...printed.matchAll(/== (begins|passed): (\w)/g)].map(
     ([, what, name]) => `${what} ${name}`,

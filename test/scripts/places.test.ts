@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import t from 'tap';
+import { test } from 'tap';
 import { onOwnPorts, PortTaken, reservePort, saysPortTaken } from '../support/places.ts';
 
 const MANY = 40;
@@ -16,7 +16,7 @@ const RESERVING = `
   process.stdin.resume();
 `;
 
-t.test('processes that reserve at the same time get different ports', async (t) => {
+test('processes that reserve at the same time get different ports', async (t) => {
   const children = [1, 2, 3].map(() => {
     const child = spawn(process.execPath, ['--input-type=module', '--eval', RESERVING]);
     t.teardown(() => child.kill('SIGKILL'));
@@ -32,12 +32,12 @@ t.test('processes that reserve at the same time get different ports', async (t) 
   );
 });
 
-t.test('a process gets each port only once', async (t) => {
+test('a process gets each port only once', async (t) => {
   const ports = await Promise.all(Array.from({ length: MANY }, () => reservePort(9_000)));
   t.equal(new Set(ports).size, MANY);
 });
 
-t.test('a start whose port is taken is retried on another', async (t) => {
+test('a start whose port is taken is retried on another', async (t) => {
   const tried: number[] = [];
   const started = await onOwnPorts(2, async ([first = 0, second = 0]) => {
     tried.push(first, second);

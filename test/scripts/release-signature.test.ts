@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { SIGNER, signerLine, signSums } from '../../scripts/release/signature.ts';
 import { provenanceOf, withProvenance } from '../../scripts/supply/provenance.ts';
 
@@ -35,7 +35,7 @@ function isVerified(folder: string): boolean {
   return spawnSync('sh', ['-ec', commands], { cwd: folder }).status === 0;
 }
 
-t.test('the commands of the guide verify a signed release', { skip }, async (t) => {
+test('the commands of the guide verify a signed release', { skip }, async (t) => {
   const { folder } = release(t);
   t.ok(isVerified(folder));
   t.match(
@@ -44,32 +44,28 @@ t.test('the commands of the guide verify a signed release', { skip }, async (t) 
   );
 });
 
-t.test(
-  'a changed file, a changed list and a foreign signature are rejected',
-  { skip },
-  async (t) => {
-    const { folder, key } = release(t);
-    const sums = readFileSync(join(folder, 'SHA256SUMS'));
-    writeFileSync(join(folder, 'a.deb'), 'replaced');
-    t.notOk(isVerified(folder), 'a changed file');
-    const digest = execFileSync('sha256sum', ['a.deb'], { cwd: folder });
-    writeFileSync(join(folder, 'SHA256SUMS'), digest);
-    t.notOk(isVerified(folder), 'a list that fits the changed file');
-    const sign = (by: string, namespace: string) =>
-      execFileSync('ssh-keygen', ['-Y', 'sign', '-f', by, '-n', namespace], {
-        input: digest,
-        stdio: ['pipe', 'pipe', 'ignore'],
-      });
-    writeFileSync(join(folder, 'SHA256SUMS.sig'), sign(makeKey(folder, 'other'), 'svc-release'));
-    t.notOk(isVerified(folder), 'another key');
-    writeFileSync(join(folder, 'SHA256SUMS.sig'), sign(key, 'git'));
-    t.notOk(isVerified(folder), 'the same key for another purpose');
-    writeFileSync(join(folder, 'a.deb'), 'package');
-    writeFileSync(join(folder, 'SHA256SUMS'), sums);
-    signSumsAgain(folder, key);
-    t.ok(isVerified(folder));
-  },
-);
+test('a changed file, a changed list and a foreign signature are rejected', { skip }, async (t) => {
+  const { folder, key } = release(t);
+  const sums = readFileSync(join(folder, 'SHA256SUMS'));
+  writeFileSync(join(folder, 'a.deb'), 'replaced');
+  t.notOk(isVerified(folder), 'a changed file');
+  const digest = execFileSync('sha256sum', ['a.deb'], { cwd: folder });
+  writeFileSync(join(folder, 'SHA256SUMS'), digest);
+  t.notOk(isVerified(folder), 'a list that fits the changed file');
+  const sign = (by: string, namespace: string) =>
+    execFileSync('ssh-keygen', ['-Y', 'sign', '-f', by, '-n', namespace], {
+      input: digest,
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+  writeFileSync(join(folder, 'SHA256SUMS.sig'), sign(makeKey(folder, 'other'), 'svc-release'));
+  t.notOk(isVerified(folder), 'another key');
+  writeFileSync(join(folder, 'SHA256SUMS.sig'), sign(key, 'git'));
+  t.notOk(isVerified(folder), 'the same key for another purpose');
+  writeFileSync(join(folder, 'a.deb'), 'package');
+  writeFileSync(join(folder, 'SHA256SUMS'), sums);
+  signSumsAgain(folder, key);
+  t.ok(isVerified(folder));
+});
 
 /** ssh-keygen asks before it replaces a signature. */
 function signSumsAgain(folder: string, key: string): void {
@@ -77,7 +73,7 @@ function signSumsAgain(folder: string, key: string): void {
   signSums(folder, key);
 }
 
-t.test('the bill of materials names commit, builder and command, the same each time', async (t) => {
+test('the bill of materials names commit, builder and command, the same each time', async (t) => {
   const bill = { bomFormat: 'CycloneDX', serialNumber: 'urn:uuid:random', components: [] };
   const command = 'npm ci && npm run release';
   const from = provenanceOf(root, { command });

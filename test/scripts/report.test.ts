@@ -1,5 +1,5 @@
 /** The report of a test run: failures, files that end abnormally, and counts. */
-import t from 'tap';
+import { test } from 'tap';
 import { type FileEnd, Report } from '../../scripts/test/report.ts';
 
 const ended: FileEnd = { exitCode: 0, signal: null, timedOut: false, elapsedMs: 12.4 };
@@ -38,14 +38,14 @@ ok 2 - later # SKIP the lab is missing
 1..2
 `;
 
-t.test('a file that passes takes one line, and its tests are counted', async (t) => {
+test('a file that passes takes one line, and its tests are counted', async (t) => {
   t.same(reportOf([[PASSED], [PASSED]]), {
     ok: true,
     text: `${'ok     a.test.ts (12 ms)\n'.repeat(2)}2 passed, 0 failed\n`,
   });
 });
 
-t.test('a failure names its assertion at any depth, and a skipped test its reason', async (t) => {
+test('a failure names its assertion at any depth, and a skipped test its reason', async (t) => {
   const { ok, text } = reportOf([[FAILED, { exitCode: 1 }]]);
   t.equal(ok, false);
   t.match(text, /^ {2}not ok outer > inner > adds up\n {4}diff: -3\n\+4\n/m);
@@ -56,7 +56,7 @@ t.test('a failure names its assertion at any depth, and a skipped test its reaso
   t.match(text, /\n0 passed, 1 failed, 1 skipped\n$/);
 });
 
-t.test('a file that ends outside of its tests fails', async (t) => {
+test('a file that ends outside of its tests fails', async (t) => {
   const cases: Readonly<Record<string, readonly [string, Partial<FileEnd>?]>> = {
     'no test': [''],
     'cut off': [PASSED.slice(0, 40)],
@@ -72,7 +72,7 @@ t.test('a file that ends outside of its tests fails', async (t) => {
   }
 });
 
-t.test('a report keeps the times of files whose process measured them', async (t) => {
+test('a report keeps the times of files whose process measured them', async (t) => {
   const report = new Report(() => {});
   const run = (name: string, end: Partial<FileEnd>) => {
     const file = report.file(name);
@@ -84,6 +84,6 @@ t.test('a report keeps the times of files whose process measured them', async (t
   t.same([...report.times], [['measured.test.ts', { wallMs: 12.4, cpuMs: 7 }]]);
 });
 
-t.test('a run without tests does not succeed', async (t) => {
+test('a run without tests does not succeed', async (t) => {
   t.same(reportOf([]), { ok: false, text: '0 passed, 0 failed\n' });
 });

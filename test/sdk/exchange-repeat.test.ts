@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { create, toBinary } from '@bufbuild/protobuf';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { ErrorInfoSchema } from '../../src/gen/svc/options/v1/error_pb.ts';
 import { createClient, reasonOf } from '../../src/sdk/index.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
@@ -44,7 +44,7 @@ function refusal(reason: string, metadata: Record<string, string>) {
   return json(401, { code: 'unauthenticated', message: 'The token was used', details });
 }
 
-t.test('an exchange over a reset connection is repeated', async (t) => {
+test('an exchange over a reset connection is repeated', async (t) => {
   const { automation, calls } = await clientOf(t, [token, reset, token]);
   const exchange = () => automation.exchangeCiToken({ trustName: 'x', assertion: 'y' });
   t.equal((await exchange()).accessToken, 'svc_at_1');
@@ -52,7 +52,7 @@ t.test('an exchange over a reset connection is repeated', async (t) => {
   t.equal(calls(), 3);
 });
 
-t.test('an exchange whose answer was lost reports that, not the used assertion', async (t) => {
+test('an exchange whose answer was lost reports that, not the used assertion', async (t) => {
   const replayed = refusal('BAD_ASSERTION', { cause: 'REPLAYED' });
   const { automation, calls } = await clientOf(t, [reset, replayed]);
   const failed = await automation.exchangeCiToken({ assertion: 'y' }).catch((error) => error);
@@ -61,7 +61,7 @@ t.test('an exchange whose answer was lost reports that, not the used assertion',
   t.equal(calls(), 2);
 });
 
-t.test('a refused exchange is not repeated', async (t) => {
+test('a refused exchange is not repeated', async (t) => {
   const replayed = refusal('BAD_ASSERTION', { cause: 'REPLAYED' });
   const { automation, calls } = await clientOf(t, [replayed, token]);
   const failed = await automation.exchangeCiToken({ assertion: 'y' }).catch((error) => error);

@@ -12,7 +12,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { runInNewContext } from 'node:vm';
 import Database from 'better-sqlite3';
-import t from 'tap';
+import { test } from 'tap';
 import { signatureHeaders } from '../../src/delivery/notify/webhook/signatures.ts';
 import {
   DEDUPLICATION_MS_MIN,
@@ -40,7 +40,7 @@ function outcome(vector: ReceivedVector, headers = headersOf(vector) as never): 
   }
 }
 
-t.test('EVENT-08, HOOK-04: every vector is verified or rejected with its reason', async (t) => {
+test('EVENT-08, HOOK-04: every vector is verified or rejected with its reason', async (t) => {
   t.ok(webhookVectors.received.length > 50, 'the vectors are there');
   for (const vector of webhookVectors.received) {
     const { verified, error } = vector;
@@ -53,7 +53,7 @@ t.test('EVENT-08, HOOK-04: every vector is verified or rejected with its reason'
   }
 });
 
-t.test('EVENT-08, HOOK-04: Web Crypto verifies and rejects the same vectors', async (t) => {
+test('EVENT-08, HOOK-04: Web Crypto verifies and rejects the same vectors', async (t) => {
   for (const vector of webhookVectors.received) {
     const now = new Date(vector.nowUnix * 1000 + 999);
     const headers = headersOf(vector) as never;
@@ -65,7 +65,7 @@ t.test('EVENT-08, HOOK-04: Web Crypto verifies and rejects the same vectors', as
   }
 });
 
-t.test('a body that is not raw is rejected with what to pass', async (t) => {
+test('a body that is not raw is rejected with what to pass', async (t) => {
   const [vector] = webhookVectors.sent;
   if (!vector) throw new Error('No vector');
   const { body, headers, secrets } = vector;
@@ -106,23 +106,19 @@ t.test('a body that is not raw is rejected with what to pass', async (t) => {
   t.same(await readWebhookBody(old as never), bytes, 'a stream that cannot be iterated');
 });
 
-t.test(
-  'HOOK-04, LIMIT-17: the clock window is 5 minutes in both directions, to the second',
-  (t) => {
-    const [vector] = webhookVectors.sent;
-    if (!vector) throw new Error('No vector');
-    const after = (seconds: number) => () => {
-      const now = new Date((vector.timestampUnix + seconds) * 1000);
-      verifyWebhook(vector.body, vector.headers, vector.secrets, { now });
-    };
-    for (const seconds of [-300, 0, 300]) t.doesNotThrow(after(seconds), `${seconds} s`);
-    t.throws(after(301), new WebhookRefused('TIMESTAMP_TOO_OLD', ''));
-    t.throws(after(-301), new WebhookRefused('TIMESTAMP_TOO_NEW', ''));
-    t.end();
-  },
-);
+test('HOOK-04, LIMIT-17: the clock window is 5 minutes in both directions, to the second', async (t) => {
+  const [vector] = webhookVectors.sent;
+  if (!vector) throw new Error('No vector');
+  const after = (seconds: number) => () => {
+    const now = new Date((vector.timestampUnix + seconds) * 1000);
+    verifyWebhook(vector.body, vector.headers, vector.secrets, { now });
+  };
+  for (const seconds of [-300, 0, 300]) t.doesNotThrow(after(seconds), `${seconds} s`);
+  t.throws(after(301), new WebhookRefused('TIMESTAMP_TOO_OLD', ''));
+  t.throws(after(-301), new WebhookRefused('TIMESTAMP_TOO_NEW', ''));
+});
 
-t.test('no refusal reveals a secret, a signature or the body', async (t) => {
+test('no refusal reveals a secret, a signature or the body', async (t) => {
   for (const vector of webhookVectors.received.filter(({ error }) => error)) {
     const now = new Date(vector.nowUnix * 1000);
     const words = [...vector.secrets.map((secret) => secret.slice(6, 30)), 'incident.firing'];
@@ -138,7 +134,7 @@ t.test('no refusal reveals a secret, a signature or the body', async (t) => {
   }
 });
 
-t.test('the sender’s signatures equal the vectors, and verify', async (t) => {
+test('the sender’s signatures equal the vectors, and verify', async (t) => {
   for (const { headers, ...attempt } of webhookVectors.sent) {
     const body = Buffer.from(attempt.body);
     const made = signatureHeaders({ ...attempt, body });
@@ -150,7 +146,7 @@ t.test('the sender’s signatures equal the vectors, and verify', async (t) => {
   }
 });
 
-t.test('a single secret, a body as text and the system clock are accepted', async (t) => {
+test('a single secret, a body as text and the system clock are accepted', async (t) => {
   const [vector] = webhookVectors.sent;
   if (!vector) throw new Error('No vector');
   const old = () => verifyWebhook(vector.body, vector.headers, vector.secrets[0] ?? '');
@@ -165,70 +161,63 @@ t.test('a single secret, a body as text and the system clock are accepted', asyn
   });
 });
 
-t.test(
-  'EVENT-07, LIMIT-16: at most 1 MiB of a webhook body is read, even of an endless request',
-  async (t) => {
-    const outcomes: unknown[] = [];
-    const server = createServer(async (request, response) => {
-      try {
-        outcomes.push((await readWebhookBody(request)).byteLength);
-      } catch (error) {
-        outcomes.push((error as WebhookRefused).reason);
-      }
-      response.writeHead(413, { connection: 'close' }).end();
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    t.teardown(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-    const mib = 'x'.repeat(2 ** 20);
-    await fetch(url, { method: 'POST', body: mib });
-    await fetch(url, { method: 'POST', body: `${mib}x` });
-    let poured = 0;
-    const endless = new ReadableStream({
-      pull(controller) {
-        poured += 65_536;
-        if (poured > 2 ** 28) controller.close();
-        else controller.enqueue(new Uint8Array(65_536));
-      },
-    });
-    // The receiver answers and disconnects, which a client may see as either.
-    await fetch(url, { method: 'POST', body: endless, duplex: 'half' } as RequestInit).catch(
-      () => {},
-    );
-    t.same(outcomes, [2 ** 20, 'BODY_TOO_LARGE', 'BODY_TOO_LARGE']);
-    t.ok(poured < 2 ** 26, `the client sent ${poured} bytes`);
-    t.equal((await readWebhookBody(null)).byteLength, 0, 'a Fetch request without a body');
-  },
-);
+test('EVENT-07, LIMIT-16: at most 1 MiB of a webhook body is read, even of an endless request', async (t) => {
+  const outcomes: unknown[] = [];
+  const server = createServer(async (request, response) => {
+    try {
+      outcomes.push((await readWebhookBody(request)).byteLength);
+    } catch (error) {
+      outcomes.push((error as WebhookRefused).reason);
+    }
+    response.writeHead(413, { connection: 'close' }).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const mib = 'x'.repeat(2 ** 20);
+  await fetch(url, { method: 'POST', body: mib });
+  await fetch(url, { method: 'POST', body: `${mib}x` });
+  let poured = 0;
+  const endless = new ReadableStream({
+    pull(controller) {
+      poured += 65_536;
+      if (poured > 2 ** 28) controller.close();
+      else controller.enqueue(new Uint8Array(65_536));
+    },
+  });
+  // The receiver answers and disconnects, which a client may see as either.
+  await fetch(url, { method: 'POST', body: endless, duplex: 'half' } as RequestInit).catch(
+    () => {},
+  );
+  t.same(outcomes, [2 ** 20, 'BODY_TOO_LARGE', 'BODY_TOO_LARGE']);
+  t.ok(poured < 2 ** 26, `the client sent ${poured} bytes`);
+  t.equal((await readWebhookBody(null)).byteLength, 0, 'a Fetch request without a body');
+});
 
-t.test(
-  'EVENT-09, HOOK-09: a delivery id is claimed once for at least 24 h 10 min, restarts included',
-  async (t) => {
-    const path = join(t.testdir(), 'deliveries.db');
-    const clock = new VirtualClock(1_767_225_600_000);
-    const first = openSqliteDeduplicator({ path, clock });
-    t.equal(first.claim('dlv_a'), true);
-    t.equal(first.claim('dlv_a'), false);
-    t.equal(first.claim('dlv_b'), true);
-    first.release('dlv_b');
-    first.close();
-    await clock.advance(DEDUPLICATION_MS_MIN);
-    const second = openSqliteDeduplicator({ path, clock });
-    t.equal(second.claim('dlv_a'), false, 'as long as retries can arrive');
-    t.equal(second.claim('dlv_b'), true, 'a released id can be claimed again');
-    await clock.advance(3_600_000);
-    t.equal(second.claim('dlv_a'), true, 'then it is deleted');
-    second.close();
-    const short = () =>
-      openSqliteDeduplicator({ path, clock, rememberMs: DEDUPLICATION_MS_MIN - 1 });
-    t.throws(short, RangeError);
-  },
-);
+test('EVENT-09, HOOK-09: a delivery id is claimed once for at least 24 h 10 min, restarts included', async (t) => {
+  const path = join(t.testdir(), 'deliveries.db');
+  const clock = new VirtualClock(1_767_225_600_000);
+  const first = openSqliteDeduplicator({ path, clock });
+  t.equal(first.claim('dlv_a'), true);
+  t.equal(first.claim('dlv_a'), false);
+  t.equal(first.claim('dlv_b'), true);
+  first.release('dlv_b');
+  first.close();
+  await clock.advance(DEDUPLICATION_MS_MIN);
+  const second = openSqliteDeduplicator({ path, clock });
+  t.equal(second.claim('dlv_a'), false, 'as long as retries can arrive');
+  t.equal(second.claim('dlv_b'), true, 'a released id can be claimed again');
+  await clock.advance(3_600_000);
+  t.equal(second.claim('dlv_a'), true, 'then it is deleted');
+  second.close();
+  const short = () => openSqliteDeduplicator({ path, clock, rememberMs: DEDUPLICATION_MS_MIN - 1 });
+  t.throws(short, RangeError);
+});
 
-t.test('expired ids are deleted from disk', async (t) => {
+test('expired ids are deleted from disk', async (t) => {
   const database = new Database(':memory:');
   t.teardown(() => database.close());
   const clock = new VirtualClock(0);
@@ -242,7 +231,7 @@ t.test('expired ids are deleted from disk', async (t) => {
   t.equal(count(), 10, 'a database that was passed in stays open');
 });
 
-t.test('a database of node:sqlite takes claims too', async (t) => {
+test('a database of node:sqlite takes claims too', async (t) => {
   const database = new DatabaseSync(':memory:');
   t.teardown(() => database.close());
   const deduplicator = openSqliteDeduplicator({ database });
@@ -252,7 +241,7 @@ t.test('a database of node:sqlite takes claims too', async (t) => {
   t.equal(deduplicator.claim('dlv_a'), true);
 });
 
-t.test('a claim is rolled back with the transaction of its failed work', async (t) => {
+test('a claim is rolled back with the transaction of its failed work', async (t) => {
   const database = new Database(':memory:');
   t.teardown(() => database.close());
   const deduplicator = openSqliteDeduplicator({ database });
@@ -264,7 +253,7 @@ t.test('a claim is rolled back with the transaction of its failed work', async (
   t.equal(deduplicator.claim('dlv_a'), true);
 });
 
-t.test('of several processes at once, one claims each id', async (t) => {
+test('of several processes at once, one claims each id', async (t) => {
   const path = join(t.testdir(), 'deliveries.db');
   const program = `
     const { openSqliteDeduplicator } = await import(${JSON.stringify(

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { KEY_LIFETIME_MS_MAX } from '../../actors/identity/credentials.ts';
 import { banner } from '../../src/cli/serve.ts';
 import { parseKey } from '../../src/platform/keys.ts';
@@ -46,40 +46,37 @@ function demoOf(t: Test, world: World) {
   return { path, prepare, read, live, people };
 }
 
-t.test(
-  'a first start creates the project, two keys and demo.json; a second changes nothing',
-  async (t) => {
-    const world = await startWorld(t);
-    const { path, prepare, read, live } = demoOf(t, world);
-    t.same(await prepare(), { path, signInUrl: read().signInUrl });
-    t.equal(statSync(path).mode & 0o777, 0o600);
-    const first = read();
-    t.match(first, { baseUrl: 'http://127.0.0.1:8080', projectName: 'projects/demo' });
-    t.match(first.signInUrl, 'http://svc-0.localhost:8080/auth/link#');
-    t.match(world.host.view('demo').record('project', 'demo')?.body, { displayName: 'Demo' });
-    const { authenticate } = authenticator(t, world);
-    const { credential } = authenticate(first.apiKey);
-    t.match(authenticate(first.apiKey), {
-      project: 'demo',
-      name: `projects/demo/serviceAccounts/demo/keys/${credential}`,
-      capabilities: ['monitoring.read', 'monitoring.write'],
-    });
-    t.match(world.host.view('demo').instance('serviceAccount', 'demo'), {
-      value: 'active',
-      context: { displayName: 'Demo', template: 'alert-manager' },
-    });
-    t.match(authenticate(first.collectorKey), { kind: 'col', capabilities: ['collector'] });
-    await prepare();
-    t.same(read(), first);
-    await prepare('http://127.0.0.1:9090');
-    const signInUrl = first.signInUrl?.replace('8080', '9090');
-    const moved = { ...first, baseUrl: 'http://127.0.0.1:9090', signInUrl };
-    t.same(read(), moved, 'a new address, the same keys and the same link');
-    t.equal(live(), 2);
-  },
-);
+test('a first start creates the project, two keys and demo.json; a second changes nothing', async (t) => {
+  const world = await startWorld(t);
+  const { path, prepare, read, live } = demoOf(t, world);
+  t.same(await prepare(), { path, signInUrl: read().signInUrl });
+  t.equal(statSync(path).mode & 0o777, 0o600);
+  const first = read();
+  t.match(first, { baseUrl: 'http://127.0.0.1:8080', projectName: 'projects/demo' });
+  t.match(first.signInUrl, 'http://svc-0.localhost:8080/auth/link#');
+  t.match(world.host.view('demo').record('project', 'demo')?.body, { displayName: 'Demo' });
+  const { authenticate } = authenticator(t, world);
+  const { credential } = authenticate(first.apiKey);
+  t.match(authenticate(first.apiKey), {
+    project: 'demo',
+    name: `projects/demo/serviceAccounts/demo/keys/${credential}`,
+    capabilities: ['monitoring.read', 'monitoring.write'],
+  });
+  t.match(world.host.view('demo').instance('serviceAccount', 'demo'), {
+    value: 'active',
+    context: { displayName: 'Demo', template: 'alert-manager' },
+  });
+  t.match(authenticate(first.collectorKey), { kind: 'col', capabilities: ['collector'] });
+  await prepare();
+  t.same(read(), first);
+  await prepare('http://127.0.0.1:9090');
+  const signInUrl = first.signInUrl?.replace('8080', '9090');
+  const moved = { ...first, baseUrl: 'http://127.0.0.1:9090', signInUrl };
+  t.same(read(), moved, 'a new address, the same keys and the same link');
+  t.equal(live(), 2);
+});
 
-t.test('the next start revokes keys that were committed but never written down', async (t) => {
+test('the next start revokes keys that were committed but never written down', async (t) => {
   const world = await startWorld(t);
   const { path, prepare, read, live } = demoOf(t, world);
   for (const lose of [
@@ -105,7 +102,7 @@ t.test('the next start revokes keys that were committed but never written down',
   }
 });
 
-t.test('a member that may not decide for a moment creates its demo once it may', async (t) => {
+test('a member that may not decide for a moment creates its demo once it may', async (t) => {
   const world = await startWorld(t);
   const refused = new StreamUnavailable('This member may have been replaced', 'refused');
   let refusals = 0;
@@ -125,56 +122,50 @@ t.test('a member that may not decide for a moment creates its demo once it may',
   t.match(read(), { projectName: 'projects/demo' });
 });
 
-t.test(
-  'a member does not start if it may not decide for long, or if its commit may be stored',
-  async (t) => {
-    const world = await startWorld(t);
-    for (const [outcome, waits] of [
-      ['refused', 120],
-      ['unknown', 0],
-    ] as const) {
-      let tries = 0;
-      const submit: World['host']['submit'] = async () => {
-        tries++;
-        throw new StreamUnavailable('It gave no answer', outcome);
-      };
-      const { prepare } = demoOf(t, { ...world, host: { ...world.host, submit } });
-      const rejected = t.rejects(prepare(), { message: 'It gave no answer' });
-      await new Promise(setImmediate);
-      for (let i = 0; i < 120; i++) await world.clock.advance(250);
-      await rejected;
-      t.equal(tries, waits + 1, outcome);
-    }
-  },
-);
+test('a member does not start if it may not decide for long, or if its commit may be stored', async (t) => {
+  const world = await startWorld(t);
+  for (const [outcome, waits] of [
+    ['refused', 120],
+    ['unknown', 0],
+  ] as const) {
+    let tries = 0;
+    const submit: World['host']['submit'] = async () => {
+      tries++;
+      throw new StreamUnavailable('It gave no answer', outcome);
+    };
+    const { prepare } = demoOf(t, { ...world, host: { ...world.host, submit } });
+    const rejected = t.rejects(prepare(), { message: 'It gave no answer' });
+    await new Promise(setImmediate);
+    for (let i = 0; i < 120; i++) await world.clock.advance(250);
+    await rejected;
+    t.equal(tries, waits + 1, outcome);
+  }
+});
 
-t.test(
-  'an API key that acts for no account is replaced by a key of the account demo',
-  async (t) => {
-    const world = await startWorld(t);
-    const { path, prepare, read, live } = demoOf(t, world);
-    await prepare();
-    const { host } = world;
-    const old = await issueCredential(world, tester, {
-      project: 'demo',
-      kind: 'sk',
-      owner: 'service/demo',
-      displayName: 'Demo key',
-      capabilities: ['monitoring.read', 'monitoring.write'],
-      lifetimeMs: KEY_LIFETIME_MS_MAX,
-    });
-    writeFileSync(path, JSON.stringify({ ...read(), apiKey: old.key }));
-    await prepare();
-    t.not(read().apiKey, old.key);
-    t.equal(host.findInstance('credential', old.id)?.value, 'revoked');
-    t.match(host.findInstance('credential', parseKey(read().apiKey)?.id ?? '')?.context, {
-      owner: 'projects/demo/serviceAccounts/demo',
-    });
-    t.equal(live(), 3, 'and the collector’s key that was in the file');
-  },
-);
+test('an API key that acts for no account is replaced by a key of the account demo', async (t) => {
+  const world = await startWorld(t);
+  const { path, prepare, read, live } = demoOf(t, world);
+  await prepare();
+  const { host } = world;
+  const old = await issueCredential(world, tester, {
+    project: 'demo',
+    kind: 'sk',
+    owner: 'service/demo',
+    displayName: 'Demo key',
+    capabilities: ['monitoring.read', 'monitoring.write'],
+    lifetimeMs: KEY_LIFETIME_MS_MAX,
+  });
+  writeFileSync(path, JSON.stringify({ ...read(), apiKey: old.key }));
+  await prepare();
+  t.not(read().apiKey, old.key);
+  t.equal(host.findInstance('credential', old.id)?.value, 'revoked');
+  t.match(host.findInstance('credential', parseKey(read().apiKey)?.id ?? '')?.context, {
+    owner: 'projects/demo/serviceAccounts/demo',
+  });
+  t.equal(live(), 3, 'and the collector’s key that was in the file');
+});
 
-t.test('keys that people created for the account demo are kept, whatever is lost', async (t) => {
+test('keys that people created for the account demo are kept, whatever is lost', async (t) => {
   const world = await startWorld(t);
   const { path, prepare, live } = demoOf(t, world);
   await prepare();
@@ -189,7 +180,7 @@ t.test('keys that people created for the account demo are kept, whatever is lost
   t.equal(live(), 3);
 });
 
-t.test('an account demo is replaced if it was deleted, but not if it was disabled', async (t) => {
+test('an account demo is replaced if it was deleted, but not if it was disabled', async (t) => {
   const world = await startWorld(t);
   const { prepare, read } = demoOf(t, world);
   await prepare();
@@ -212,7 +203,7 @@ t.test('an account demo is replaced if it was deleted, but not if it was disable
   t.match(authenticate(read().apiKey).name, /^projects\/demo\/serviceAccounts\/demo-2\/keys\//);
 });
 
-t.test('the command in the banner reads the key from demo.json', async (t) => {
+test('the command in the banner reads the key from demo.json', async (t) => {
   const world = await startWorld(t);
   const { path, prepare, read } = demoOf(t, world);
   await prepare();
@@ -234,34 +225,31 @@ t.test('the command in the banner reads the key from demo.json', async (t) => {
   t.notMatch(displayed, read().apiKey.slice(-40));
 });
 
-t.test(
-  'keys near their end are replaced, and copies of the old ones work until that end',
-  async (t) => {
-    const world = await startWorld(t);
-    const { prepare, read } = demoOf(t, world);
-    await prepare();
-    const old = read();
-    world.clock.jump(KEY_LIFETIME_MS_MAX - 20 * DAY_MS);
-    await prepare();
-    const { authenticate } = authenticator(t, world);
-    t.not(read().apiKey, old.apiKey);
-    t.equal(
-      reasonOf(() => authenticate(old.apiKey)),
-      'accepted',
-    );
-    t.equal(
-      reasonOf(() => authenticate(read().apiKey)),
-      'accepted',
-    );
-    world.clock.jump(20 * DAY_MS);
-    t.equal(
-      reasonOf(() => authenticate(old.apiKey)),
-      'CREDENTIAL_EXPIRED',
-    );
-  },
-);
+test('keys near their end are replaced, and copies of the old ones work until that end', async (t) => {
+  const world = await startWorld(t);
+  const { prepare, read } = demoOf(t, world);
+  await prepare();
+  const old = read();
+  world.clock.jump(KEY_LIFETIME_MS_MAX - 20 * DAY_MS);
+  await prepare();
+  const { authenticate } = authenticator(t, world);
+  t.not(read().apiKey, old.apiKey);
+  t.equal(
+    reasonOf(() => authenticate(old.apiKey)),
+    'accepted',
+  );
+  t.equal(
+    reasonOf(() => authenticate(read().apiKey)),
+    'accepted',
+  );
+  world.clock.jump(20 * DAY_MS);
+  t.equal(
+    reasonOf(() => authenticate(old.apiKey)),
+    'CREDENTIAL_EXPIRED',
+  );
+});
 
-t.test('the first owner signs in once, by the link in demo.json, and owns the demo', async (t) => {
+test('the first owner signs in once, by the link in demo.json, and owns the demo', async (t) => {
   const world = await startWorld(t);
   const { path, prepare, read, people } = demoOf(t, world);
   const use = (url = '') =>

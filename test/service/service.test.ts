@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { createLog, type Log } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
@@ -89,7 +89,7 @@ function openToOthers(folder: string): string[] {
   });
 }
 
-t.test('files are private to their owner, even in a folder that others may read', async (t) => {
+test('files are private to their owner, even in a folder that others may read', async (t) => {
   const before = process.umask(0o022);
   t.teardown(() => process.umask(before));
   const folder = dataFolder(t);
@@ -110,22 +110,19 @@ t.test('files are private to their owner, even in a folder that others may read'
   t.equal(await program.stop(), 0);
 });
 
-t.test(
-  'a project’s key cannot read figures of the whole service unless a setting allows it',
-  async (t) => {
-    const figures = async (more: Readonly<Record<string, string>>) => {
-      const { address, demo, stop } = await start(t, { folder: dataFolder(t), more });
-      const headers = { authorization: `Bearer ${demo.apiKey}` };
-      const { status } = await fetch(`${address}/metrics`, { headers });
-      await stop();
-      return status;
-    };
-    t.equal(await figures({}), 404);
-    t.equal(await figures({ SVC_METRICS_ON_API: 'on' }), 200);
-  },
-);
+test('a project’s key cannot read figures of the whole service unless a setting allows it', async (t) => {
+  const figures = async (more: Readonly<Record<string, string>>) => {
+    const { address, demo, stop } = await start(t, { folder: dataFolder(t), more });
+    const headers = { authorization: `Bearer ${demo.apiKey}` };
+    const { status } = await fetch(`${address}/metrics`, { headers });
+    await stop();
+    return status;
+  };
+  t.equal(await figures({}), 404);
+  t.equal(await figures({ SVC_METRICS_ON_API: 'on' }), 200);
+});
 
-t.test('a failed start names the remedy and leaves the folder as it was', async (t) => {
+test('a failed start names the remedy and leaves the folder as it was', async (t) => {
   const folder = dataFolder(t);
   const first = await start(t, { folder });
   t.match(
@@ -189,7 +186,7 @@ t.test('a failed start names the remedy and leaves the folder as it was', async 
   t.same(again.lines, [], 'and nothing is logged as a warning');
 });
 
-t.test('ports that are passed to a service are used, and stay the caller’s', async (t) => {
+test('ports that are passed to a service are used, and stay the caller’s', async (t) => {
   const shiftMs = -30 * 86_400_000;
   const clock: Clock = { ...systemClock, now: () => Date.now() + shiftMs };
   const shared = dataFolder(t);
@@ -299,7 +296,7 @@ async function fireOnce(demo: Demo, urls: readonly string[], nowMs: number): Pro
   );
 }
 
-t.test('a graceful stop during a storm of writes loses nothing acknowledged', async (t) => {
+test('a graceful stop during a storm of writes loses nothing acknowledged', async (t) => {
   const folder = dataFolder(t);
   const service = await start(t, { folder });
   const storms = (['json', 'binary'] as const).map((format) =>

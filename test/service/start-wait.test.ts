@@ -3,14 +3,14 @@
  * stops cleanly. For a start that continues once the server is there, see
  * test/long/service/start-wait.test.ts.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { reservePort } from '../support/places.ts';
 import { until } from '../support/program.ts';
 import { startWaiting } from '../support/start-waiting.ts';
 
 const PASSWORD = 'hunter2-secret';
 
-t.test('DUR-24: a start without NATS answers probes and stops cleanly', async (t) => {
+test('DUR-24: a start without NATS answers probes and stops cleanly', async (t) => {
   const natsPort = await reservePort();
   const url = `nats://svc:${PASSWORD}@127.0.0.1:${natsPort}`;
   const { get, stop, log, metricsPort } = await startWaiting(t, url);

@@ -9,28 +9,28 @@
  * delivery whose secret another has). The planted bug `two-owners-act` covers this.
  * Seeds that found a fault are in test/long/simulation.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { tries } from '../support/tries.ts';
 import { PLANTED } from './planted.ts';
 import { runSeed } from './run.ts';
 
 const CLEAN_SEEDS = tries(5, 2);
 
-t.test(`${CLEAN_SEEDS} seeds break no invariant`, async (t) => {
+test(`${CLEAN_SEEDS} seeds break no invariant`, async (t) => {
   for (let seed = 1; seed <= CLEAN_SEEDS; seed++) {
     const { problems } = await runSeed(seed);
     t.same(problems, [], `seed ${seed}`);
   }
 });
 
-t.test('members that all act at once are detected', async (t) => {
+test('members that all act at once are detected', async (t) => {
   const planted = PLANTED['two-owners-act'];
   const { problems } = await runSeed(1, { members: 3, planted });
   const broken = new Set(problems.map(({ invariant }) => invariant));
   t.ok(planted?.breaks.some((invariant) => broken.has(invariant)));
 });
 
-t.test('a seed of 3 members replays exactly', async (t) => {
+test('a seed of 3 members replays exactly', async (t) => {
   const first = await runSeed(3, { members: 3, isTraced: true });
   const second = await runSeed(3, { members: 3, isTraced: true });
   t.ok(first.lines.length > 100, 'something happened');

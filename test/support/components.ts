@@ -108,7 +108,7 @@ export const componentTable: ReadonlyMap<ComponentName, Component> = new Map(
 );
 
 /**
- * Options of a test that needs components: `t.test('...', needs('nats-server 2.15.1'), ...)`. Empty
+ * Options of a test that needs components: `test('...', needs('nats-server 2.15.1'), ...)`. Empty
  * if all are present, or if the missing ones are required: the test then fails in `componentPath`.
  * Otherwise a reason to skip, with instructions for the first missing one.
  */

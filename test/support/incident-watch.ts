@@ -1,3 +1,6 @@
+/**
+ * Sets up a listening API and a rule that tests can put in force, for tests of `WatchIncidents`.
+ */
 import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
 import { type RpcWorld, startRpcWorld } from './api-in-process.ts';

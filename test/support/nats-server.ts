@@ -6,7 +6,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { onOwnPorts, PortTaken, saysPortTaken } from './places.ts';
+import type { Test } from 'tap';
+import { componentPath } from './components.ts';
+import { dataFolder, onOwnPorts, PortTaken, saysPortTaken } from './places.ts';
 import { until } from './program.ts';
 import { isFullRun } from './tries.ts';
 
@@ -43,6 +45,20 @@ export interface NatsServer {
 /** Starts a server. Throws with its log if it ends or does not accept connections. */
 export function startNatsServer(options: NatsServerOptions): Promise<NatsServer> {
   return onOwnPorts(1, ([port = 0]) => startOn(port, options));
+}
+
+/**
+ * A server that ends with the test: of the newest version, in a folder of its own, unless `options`
+ * say otherwise.
+ */
+export async function natsServerFor(
+  t: Test,
+  options: Partial<NatsServerOptions> = {},
+): Promise<NatsServer> {
+  const defaults = { program: componentPath(NEWEST), folder: dataFolder(t) };
+  const server = await startNatsServer({ ...defaults, ...options });
+  t.teardown(() => server.kill());
+  return server;
 }
 
 async function startOn(port: number, options: NatsServerOptions): Promise<NatsServer> {

@@ -1,8 +1,8 @@
 /** Recorded faults of sources' clocks: spells, with their first and last row. */
-import t from 'tap';
+import { test } from 'tap';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 
-t.test('a fault is reported for the ranges that it touches, and only for its own VM', (t) => {
+test('a fault is reported for the ranges that it touches, and only for its own VM', async (t) => {
   const notes = new ClockNotes();
   const reported = (fromMs: number, toMs: number, vm = 'vm-1', project = 'demo') =>
     notes.within(project, vm, fromMs, toMs);
@@ -23,10 +23,9 @@ t.test('a fault is reported for the ranges that it touches, and only for its own
     [],
     'a clock that was right for 5 minutes starts a new spell',
   );
-  t.end();
 });
 
-t.test('a VM whose clock is ahead is reported as of its last refused row', (t) => {
+test('a VM whose clock is ahead is reported as of its last refused row', async (t) => {
   const notes = new ClockNotes();
   notes.record('CLOCK_AHEAD', 'demo', 'vm-1', 1_000);
   notes.record('CLOCK_AHEAD', 'demo', 'a vm of two words', 2_000);
@@ -40,13 +39,11 @@ t.test('a VM whose clock is ahead is reported as of its last refused row', (t) =
     ],
   );
   t.same([...notes.ahead(3_001)], []);
-  t.end();
 });
 
-t.test('recorded VMs are bounded: the one without a row for the longest time is forgotten', (t) => {
+test('recorded VMs are bounded: the one without a row for the longest time is forgotten', async (t) => {
   const notes = new ClockNotes();
   for (let i = 0; i <= 50_000; i++) notes.record('CLOCK_AHEAD', 'demo', `vm-${i}`, i);
   t.same(notes.within('demo', 'vm-0', 0, 9e9), []);
   t.same(notes.within('demo', 'vm-1', 0, 9e9), ['CLOCK_AHEAD']);
-  t.end();
 });

@@ -4,7 +4,7 @@
  * gap.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { expectedIntervals, observedIntervals } from '../../streams/telemetry/metrics/coverage.ts';
 import { tries } from '../support/tries.ts';
 
@@ -17,7 +17,7 @@ const source = fc.record({
   steps: fc.array(fc.integer({ min: 1, max: 4 * INTERVAL_MS }), { maxLength: 200 }),
 });
 
-t.test('API-01: observed samples never exceed expected ones', async (t) => {
+test('API-01: observed samples never exceed expected ones', async (t) => {
   const range = fc.record({ fromMs: fc.nat(900_000), seconds: fc.integer({ min: 1, max: 7_200 }) });
   const property = fc.property(source, range, ({ firstMs, steps }, { fromMs, seconds }) => {
     const times = [firstMs];
@@ -32,7 +32,7 @@ t.test('API-01: observed samples never exceed expected ones', async (t) => {
   t.pass();
 });
 
-t.test('a source that keeps the pace is complete, however late each reading is', async (t) => {
+test('a source that keeps the pace is complete, however late each reading is', async (t) => {
   const delays = fc.array(fc.nat(INTERVAL_MS / 2 - 1), { minLength: 1, maxLength: 200 });
   const property = fc.property(delays, fc.nat(INTERVAL_MS), ([first = 0, ...rest], phaseMs) => {
     // Later than the first one by at most half an interval, so each stays in its own interval.
@@ -46,7 +46,7 @@ t.test('a source that keeps the pace is complete, however late each reading is',
   t.pass();
 });
 
-t.test('API-01: a source faster than the interval hides no gap', async (t) => {
+test('API-01: a source faster than the interval hides no gap', async (t) => {
   const everyTenSeconds = Array.from({ length: 360 }, (_, i) => (i + 1) * 10_000);
   const hour = { fromMs: 0, toMs: 3_600_000 };
   const expected = expectedIntervals(hour);
@@ -57,7 +57,7 @@ t.test('API-01: a source faster than the interval hides no gap', async (t) => {
   t.ok(observed >= 79 && observed <= 82, `20 of 60 minutes are missing: ${observed} of 120`);
 });
 
-t.test('samples are expected from the first known one on, including it', async (t) => {
+test('samples are expected from the first known one on, including it', async (t) => {
   const hour = { fromMs: 0, toMs: 3_600_000 };
   t.equal(expectedIntervals({ ...hour, knownMs: 3_000_000 }), 21);
   t.equal(expectedIntervals({ ...hour, knownMs: 3_600_000 }), 1);

@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { gunzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { SHARD_VMS_MAX } from '../../actors/vms/export-shards.ts';
 import { parseKey } from '../../src/platform/keys.ts';
 import { addExportRoutes, scrapeTargets } from '../../src/telemetry/export/export-routes.ts';
@@ -65,89 +65,86 @@ function labelsFor(series: string): Record<string, string> {
   return series.includes('_filesystem_') ? { mountpoint: '/', fstype: 'ext4' } : {};
 }
 
-t.test(
-  'a shard has the newest sample of each series as it was stored, in both formats',
-  async (t) => {
-    const world = await startExportWorld(t);
-    await world.write([
-      {
-        observedUnixMs: START_MS - 30_000,
-        displayName: 'web',
-        vcpus: 2,
-        state: 'RUNNING',
-        values: [{ series: 'svc_vm_cpu_seconds_total', value: 90 }],
-      },
-      {
-        observedUnixMs: START_MS - 123,
-        displayName: 'web',
-        vcpus: 2,
-        state: 'RUNNING',
-        values: [
-          { series: 'svc_vm_cpu_seconds_total', value: 0.1 + 0.2 },
-          { series: 'svc_vm_memory_free_bytes', value: 1.5e19 },
-          { series: 'svc_vm_network_receive_bytes_total', value: 0 },
-          { series: 'svc_vm_disk_read_bytes_total', labels: { device: 'vda' }, value: 5e-324 },
-          { series: 'somebodys_own', value: 1 },
-        ],
-      },
-    ]);
-    const text = await get(world, `${BASE}/export?shard=0`);
-    t.match(text, { status: 200, headers: { 'cache-control': 'no-store' } });
-    t.equal(text.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
-    const time = START_MS - 123;
-    const own = 'datacenter="DC-1",project="demo",vm="vm-1",vm_name="web"';
-    t.equal(
-      text.body,
-      [
-        '# HELP svc_vm_cpu_seconds_total CPU time used by all vCPUs together, excluding idle, iowait and steal',
-        '# TYPE svc_vm_cpu_seconds_total counter',
-        `svc_vm_cpu_seconds_total{${own}} 0.30000000000000004 ${time}`,
-        '# HELP svc_vm_vcpus vCPUs observed',
-        '# TYPE svc_vm_vcpus gauge',
-        `svc_vm_vcpus{${own}} 2 ${time}`,
-        '# HELP svc_vm_memory_free_bytes Memory reported as free by the guest',
-        '# TYPE svc_vm_memory_free_bytes gauge',
-        `svc_vm_memory_free_bytes{${own}} 15000000000000000000 ${time}`,
-        '# HELP svc_vm_disk_read_bytes_total Bytes read from the virtual disk',
-        '# TYPE svc_vm_disk_read_bytes_total counter',
-        `svc_vm_disk_read_bytes_total{${own},device="vda"} 5e-324 ${time}`,
-        '# HELP svc_vm_network_receive_bytes_total Bytes that the guest received on the interface',
-        '# TYPE svc_vm_network_receive_bytes_total counter',
-        `svc_vm_network_receive_bytes_total{${own}} 0 ${time}`,
-        '# HELP svc_vm_running 1 while the hypervisor reports the VM as running, otherwise 0',
-        '# TYPE svc_vm_running gauge',
-        `svc_vm_running{${own}} 1 ${time}`,
-        '# HELP svc_vm_last_observation_timestamp_seconds Time at which the source observed the VM, Unix time',
-        '# TYPE svc_vm_last_observation_timestamp_seconds gauge',
-        `svc_vm_last_observation_timestamp_seconds{${own}} ${time / 1000} ${time}`,
-        '',
-      ].join('\n'),
-      'an unexplained drop of the counter gives no utilization, and custom series are left out',
-    );
-    const open = await get(world, `${BASE}/export?shard=0`, { headers: { accept: OPENMETRICS } });
-    t.equal(
-      open.headers['content-type'],
-      'application/openmetrics-text; version=1.0.0; charset=utf-8',
-    );
-    t.match(
-      open.body,
-      [
-        '# TYPE svc_vm_cpu_seconds counter',
-        '# UNIT svc_vm_cpu_seconds seconds',
-        '# HELP svc_vm_cpu_seconds CPU time used by all vCPUs together, excluding idle, iowait and steal',
-        `svc_vm_cpu_seconds_total{${own}} 0.30000000000000004 `,
-      ].join('\n'),
-    );
-    t.match(
-      open.body,
-      /^# TYPE svc_vm_disk_read_bytes counter\n# UNIT svc_vm_disk_read_bytes bytes\n/m,
-    );
-    t.ok(open.body.endsWith('\n# EOF\n'));
-    t.notMatch(text.body, '# EOF');
-  },
-);
+test('a shard has the newest sample of each series as it was stored, in both formats', async (t) => {
+  const world = await startExportWorld(t);
+  await world.write([
+    {
+      observedUnixMs: START_MS - 30_000,
+      displayName: 'web',
+      vcpus: 2,
+      state: 'RUNNING',
+      values: [{ series: 'svc_vm_cpu_seconds_total', value: 90 }],
+    },
+    {
+      observedUnixMs: START_MS - 123,
+      displayName: 'web',
+      vcpus: 2,
+      state: 'RUNNING',
+      values: [
+        { series: 'svc_vm_cpu_seconds_total', value: 0.1 + 0.2 },
+        { series: 'svc_vm_memory_free_bytes', value: 1.5e19 },
+        { series: 'svc_vm_network_receive_bytes_total', value: 0 },
+        { series: 'svc_vm_disk_read_bytes_total', labels: { device: 'vda' }, value: 5e-324 },
+        { series: 'somebodys_own', value: 1 },
+      ],
+    },
+  ]);
+  const text = await get(world, `${BASE}/export?shard=0`);
+  t.match(text, { status: 200, headers: { 'cache-control': 'no-store' } });
+  t.equal(text.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
+  const time = START_MS - 123;
+  const own = 'datacenter="DC-1",project="demo",vm="vm-1",vm_name="web"';
+  t.equal(
+    text.body,
+    [
+      '# HELP svc_vm_cpu_seconds_total CPU time used by all vCPUs together, excluding idle, iowait and steal',
+      '# TYPE svc_vm_cpu_seconds_total counter',
+      `svc_vm_cpu_seconds_total{${own}} 0.30000000000000004 ${time}`,
+      '# HELP svc_vm_vcpus vCPUs observed',
+      '# TYPE svc_vm_vcpus gauge',
+      `svc_vm_vcpus{${own}} 2 ${time}`,
+      '# HELP svc_vm_memory_free_bytes Memory reported as free by the guest',
+      '# TYPE svc_vm_memory_free_bytes gauge',
+      `svc_vm_memory_free_bytes{${own}} 15000000000000000000 ${time}`,
+      '# HELP svc_vm_disk_read_bytes_total Bytes read from the virtual disk',
+      '# TYPE svc_vm_disk_read_bytes_total counter',
+      `svc_vm_disk_read_bytes_total{${own},device="vda"} 5e-324 ${time}`,
+      '# HELP svc_vm_network_receive_bytes_total Bytes that the guest received on the interface',
+      '# TYPE svc_vm_network_receive_bytes_total counter',
+      `svc_vm_network_receive_bytes_total{${own}} 0 ${time}`,
+      '# HELP svc_vm_running 1 while the hypervisor reports the VM as running, otherwise 0',
+      '# TYPE svc_vm_running gauge',
+      `svc_vm_running{${own}} 1 ${time}`,
+      '# HELP svc_vm_last_observation_timestamp_seconds Time at which the source observed the VM, Unix time',
+      '# TYPE svc_vm_last_observation_timestamp_seconds gauge',
+      `svc_vm_last_observation_timestamp_seconds{${own}} ${time / 1000} ${time}`,
+      '',
+    ].join('\n'),
+    'an unexplained drop of the counter gives no utilization, and custom series are left out',
+  );
+  const open = await get(world, `${BASE}/export?shard=0`, { headers: { accept: OPENMETRICS } });
+  t.equal(
+    open.headers['content-type'],
+    'application/openmetrics-text; version=1.0.0; charset=utf-8',
+  );
+  t.match(
+    open.body,
+    [
+      '# TYPE svc_vm_cpu_seconds counter',
+      '# UNIT svc_vm_cpu_seconds seconds',
+      '# HELP svc_vm_cpu_seconds CPU time used by all vCPUs together, excluding idle, iowait and steal',
+      `svc_vm_cpu_seconds_total{${own}} 0.30000000000000004 `,
+    ].join('\n'),
+  );
+  t.match(
+    open.body,
+    /^# TYPE svc_vm_disk_read_bytes counter\n# UNIT svc_vm_disk_read_bytes bytes\n/m,
+  );
+  t.ok(open.body.endsWith('\n# EOF\n'));
+  t.notMatch(text.body, '# EOF');
+});
 
-t.test('a sample disappears 90 s after its observation, without a replacement', async (t) => {
+test('a sample disappears 90 s after its observation, without a replacement', async (t) => {
   const world = await startExportWorld(t);
   const total = (value: number) => [{ series: 'svc_vm_memory_total_bytes', value }];
   const free = [{ series: 'svc_vm_memory_free_bytes', value: 7 }];
@@ -177,7 +174,7 @@ t.test('a sample disappears 90 s after its observation, without a replacement', 
   t.same(await samplesOf(world), [], 'a late sample that is old is not current either');
 });
 
-t.test('VMs of a stale data center are left out, and return with it', async (t) => {
+test('VMs of a stale data center are left out, and return with it', async (t) => {
   const world = await startExportWorld(t);
   await world.write([{ observedUnixMs: START_MS, state: 'STOPPED' }]);
   t.match(await samplesOf(world), [/^svc_vm_running\{.*\} 0 /, /^svc_vm_last/]);
@@ -187,7 +184,7 @@ t.test('VMs of a stale data center are left out, and return with it', async (t) 
   t.equal((await samplesOf(world)).length, 2);
 });
 
-t.test('a project without VMs has one shard, which is empty', async (t) => {
+test('a project without VMs has one shard, which is empty', async (t) => {
   const world = await startExportWorld(t);
   const targets = await get(world, `${BASE}/scrape-targets`);
   t.match(targets, { status: 200, headers: { 'content-type': /^application\/json/ } });
@@ -207,7 +204,7 @@ t.test('a project without VMs has one shard, which is empty', async (t) => {
   t.match(open, { status: 200, body: '# EOF\n' });
 });
 
-t.test('targets have the port of a public address, whatever its form', (t) => {
+test('targets have the port of a public address, whatever its form', async (t) => {
   const target = (origin: string) => {
     const [first] = scrapeTargets('p', 1, origin);
     return `${first?.labels.__scheme__} ${first?.targets[0]}`;
@@ -216,55 +213,51 @@ t.test('targets have the port of a public address, whatever its form', (t) => {
   t.equal(target('http://monitoring.example.com'), 'http monitoring.example.com:80');
   t.equal(target('https://monitoring.example.com:8443'), 'https monitoring.example.com:8443');
   t.equal(target('http://[::1]:8080'), 'http [::1]:8080');
-  t.end();
 });
 
-t.test(
-  'API-04: both export routes require a bearer that may read exactly this project',
-  async (t) => {
-    const world = await startExportWorld(t);
-    await world.write([
-      { observedUnixMs: START_MS, values: [{ series: 'svc_vm_memory_total_bytes', value: 1 }] },
-    ]);
-    for (const path of ['scrape-targets', 'export?shard=0']) {
-      const none = await get(world, `${BASE}/${path}`, { key: null });
-      t.match(none, { status: 401, headers: { 'www-authenticate': 'Bearer' } }, path);
-      const own = await get(world, `${BASE}/${path}`);
-      t.match(own, { status: 200, headers: { 'cache-control': 'no-store' } }, 'and stores none');
-      t.match(await get(world, `${BASE}/${path}`, { key: 'svc_sk_nonsense' }), { status: 401 });
-      const withoutRead = await get(world, `${BASE}/${path}`, { key: world.keys.collector });
-      t.match(withoutRead, {
-        status: 403,
-        body: /"This URL needs monitoring\.read, which .* lacks".*"MISSING_CAPABILITY"/,
-      });
-      const foreign = await get(world, `${BASE}/${path}`, { key: world.keys.other });
-      t.match(foreign, {
-        status: 403,
-        body: /"The credential belongs to another project".*"PROJECT_BOUNDARY"/,
-      });
-      for (const project of ['absent', 'demo%2F..%2Fother', '_system', 'demo%00', 'DEMO']) {
-        const other = `/v1/monitoring/projects/${project}/${path}`;
-        t.match(await get(world, other), { status: 403 }, other);
-      }
-      const inUrl = path.includes('?') ? '&' : '?';
-      const key = `${BASE}/${path}${inUrl}access_token=${world.keys.read}`;
-      t.match(await get(world, key, { key: null }), { status: 401 }, 'never from a URL');
-      const twice = await world.app.inject({
-        url: `${BASE}/${path}`,
-        method: 'GET',
-        headers: { Authorization: [`Bearer ${world.keys.read}`, `Bearer ${world.keys.other}`] },
-      });
-      t.match(twice.body, 'more than one Authorization header', 'nor one of two');
-      t.equal(twice.statusCode, 401);
-    }
-    const own = await get(world, '/v1/monitoring/projects/other/export?shard=0', {
-      key: world.keys.other,
+test('API-04: both export routes require a bearer that may read exactly this project', async (t) => {
+  const world = await startExportWorld(t);
+  await world.write([
+    { observedUnixMs: START_MS, values: [{ series: 'svc_vm_memory_total_bytes', value: 1 }] },
+  ]);
+  for (const path of ['scrape-targets', 'export?shard=0']) {
+    const none = await get(world, `${BASE}/${path}`, { key: null });
+    t.match(none, { status: 401, headers: { 'www-authenticate': 'Bearer' } }, path);
+    const own = await get(world, `${BASE}/${path}`);
+    t.match(own, { status: 200, headers: { 'cache-control': 'no-store' } }, 'and stores none');
+    t.match(await get(world, `${BASE}/${path}`, { key: 'svc_sk_nonsense' }), { status: 401 });
+    const withoutRead = await get(world, `${BASE}/${path}`, { key: world.keys.collector });
+    t.match(withoutRead, {
+      status: 403,
+      body: /"This URL needs monitoring\.read, which .* lacks".*"MISSING_CAPABILITY"/,
     });
-    t.match(own, { status: 200, body: '' }, 'and sees only its own project');
-  },
-);
+    const foreign = await get(world, `${BASE}/${path}`, { key: world.keys.other });
+    t.match(foreign, {
+      status: 403,
+      body: /"The credential belongs to another project".*"PROJECT_BOUNDARY"/,
+    });
+    for (const project of ['absent', 'demo%2F..%2Fother', '_system', 'demo%00', 'DEMO']) {
+      const other = `/v1/monitoring/projects/${project}/${path}`;
+      t.match(await get(world, other), { status: 403 }, other);
+    }
+    const inUrl = path.includes('?') ? '&' : '?';
+    const key = `${BASE}/${path}${inUrl}access_token=${world.keys.read}`;
+    t.match(await get(world, key, { key: null }), { status: 401 }, 'never from a URL');
+    const twice = await world.app.inject({
+      url: `${BASE}/${path}`,
+      method: 'GET',
+      headers: { Authorization: [`Bearer ${world.keys.read}`, `Bearer ${world.keys.other}`] },
+    });
+    t.match(twice.body, 'more than one Authorization header', 'nor one of two');
+    t.equal(twice.statusCode, 401);
+  }
+  const own = await get(world, '/v1/monitoring/projects/other/export?shard=0', {
+    key: world.keys.other,
+  });
+  t.match(own, { status: 200, body: '' }, 'and sees only its own project');
+});
 
-t.test('a key reads nothing if the commit that its read waited for revoked it', async (t) => {
+test('a key reads nothing if the commit that its read waited for revoked it', async (t) => {
   const world = await startExportWorld(t);
   const key = await world.issue('demo', ['monitoring.read']);
   const id = parseKey(key)?.id ?? '';
@@ -278,7 +271,7 @@ t.test('a key reads nothing if the commit that its read waited for revoked it', 
   for (const { status } of await Promise.all(waiting)) t.equal(status, 401);
 });
 
-t.test('an export is not returned if its key was revoked while it was made', async (t) => {
+test('an export is not returned if its key was revoked while it was made', async (t) => {
   let revoked = async (): Promise<unknown> => undefined;
   const exporter = {
     shardCount: () => 1,
@@ -299,7 +292,7 @@ t.test('an export is not returned if its key was revoked while it was made', asy
   t.equal((await get(world, `${BASE}/export?shard=0`, { key })).status, 401);
 });
 
-t.test('an invalid shard is rejected, and so are other methods', async (t) => {
+test('an invalid shard is rejected, and so are other methods', async (t) => {
   const world = await startExportWorld(t);
   for (const shard of ['', '?shard=', '?shard=-1', '?shard=1e3', '?shard=0&shard=0', '?shard=x']) {
     t.match(await get(world, `${BASE}/export${shard}`), { status: 400 }, shard);
@@ -324,14 +317,14 @@ t.test('an invalid shard is rejected, and so are other methods', async (t) => {
   t.equal(posted.statusCode, 405, 'the body is not read, whatever it is');
 });
 
-t.test('while the sample log is being read, no VM appears to have vanished', async (t) => {
+test('while the sample log is being read, no VM appears to have vanished', async (t) => {
   const evaluator = { isCaughtUp: () => false } as WorldParts['evaluator'];
   const world = await startExportWorld(t, { evaluator });
   const answer = await get(world, `${BASE}/export?shard=0`);
   t.match(answer, { status: 503, headers: { 'retry-after': '1' }, body: /is still being read/ });
 });
 
-t.test('exports beyond the number of concurrent queries have to wait', async (t) => {
+test('exports beyond the number of concurrent queries have to wait', async (t) => {
   const world = await startExportWorld(t);
   await world.write([{ observedUnixMs: START_MS, state: 'RUNNING' }]);
   const answers = await Promise.all(
@@ -342,7 +335,7 @@ t.test('exports beyond the number of concurrent queries have to wait', async (t)
   t.ok(answers.find(({ status }) => status === 429)?.headers['retry-after']);
 });
 
-t.test('a VM keeps its shard when others are registered and when it is renamed', async (t) => {
+test('a VM keeps its shard when others are registered and when it is renamed', async (t) => {
   const world = await startExportWorld(t);
   const vms = Array.from({ length: SHARD_VMS_MAX + 3 }, (_, i) => `vm-${String((i * 37) % 1000)}`);
   const row = (vm: string, displayName = vm) => ({ vm, displayName, observedUnixMs: START_MS });
@@ -371,7 +364,7 @@ t.test('a VM keeps its shard when others are registered and when it is renamed',
   );
 });
 
-t.test('label values are escaped, and otherwise unchanged', async (t) => {
+test('label values are escaped, and otherwise unchanged', async (t) => {
   const world = await startExportWorld(t);
   const displayName = 'a"b\\c\nd\0e\u{1F600}';
   const labels = { mountpoint: '/x "y"\\n\\', fstype: 'ext4' };
@@ -384,7 +377,7 @@ t.test('label values are escaped, and otherwise unchanged', async (t) => {
   );
 });
 
-t.test('a shard is compressed for clients that accept gzip', async (t) => {
+test('a shard is compressed for clients that accept gzip', async (t) => {
   const world = await startExportWorld(t);
   await world.write([{ observedUnixMs: START_MS, state: 'RUNNING' }]);
   const plain = await get(world, `${BASE}/export?shard=0`);
@@ -402,7 +395,7 @@ t.test('a shard is compressed for clients that accept gzip', async (t) => {
   }
 });
 
-t.test('promtool reports nothing about a shard', needs('promtool 3.5.3'), async (t) => {
+test('promtool reports nothing about a shard', needs('promtool 3.5.3'), async (t) => {
   const world = await startExportWorld(t);
   await world.write([
     { observedUnixMs: START_MS - 30_000, vcpus: 2, state: 'RUNNING', values: everything },

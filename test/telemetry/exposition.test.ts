@@ -1,12 +1,12 @@
 /** The text of an export: its times, and the choice between the two formats for a client. */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { Exposition, formatFor } from '../../src/telemetry/export/exposition.ts';
 import { hasPlainValues, seriesKey } from '../../streams/telemetry/samples/batch.ts';
 import { START_MS } from '../support/host-in-memory.ts';
 import { tries } from '../support/tries.ts';
 
-t.test('an OpenMetrics time is read as its millisecond, as Prometheus truncates it', (t) => {
+test('an OpenMetrics time is read as its millisecond, as Prometheus truncates it', async (t) => {
   for (let i = 0; i < 20_000; i++) {
     // Doubles of seconds are precise enough until 2038.
     const timeMs = START_MS + i * 18_000_017;
@@ -17,7 +17,6 @@ t.test('an OpenMetrics time is read as its millisecond, as Prometheus truncates 
     if (Math.trunc(seconds * 1000) !== timeMs) t.fail(`${timeMs} is read as ${seconds}`);
   }
   t.pass('20,000 times until 2037');
-  t.end();
 });
 
 /** Parses a sample line by the grammar of Prometheus's text format. */
@@ -34,7 +33,7 @@ function parseSample(line: string): { name: string; labels: Record<string, strin
   return { name, labels };
 }
 
-t.test('labels that ingest accepts are read back unchanged from an export', (t) => {
+test('labels that ingest accepts are read back unchanged from an export', async (t) => {
   const value = fc.array(
     fc.constantFrom('\\', '"', 'n', '=', ',', '{', '}', ' ', '\n', '\r', 'ü', '\u{1F600}'),
   );
@@ -58,10 +57,9 @@ t.test('labels that ingest accepts are read back unchanged from an export', (t) 
     }),
     { numRuns: tries(300) },
   );
-  t.end();
 });
 
-t.test('the format follows the Accept header', (t) => {
+test('the format follows the Accept header', async (t) => {
   const prometheus3 =
     'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,' +
     'application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;q=0.3,' +
@@ -79,5 +77,4 @@ t.test('the format follows the Accept header', (t) => {
     [',;=,', 'text'],
   ];
   for (const [accept, format] of cases) t.equal(formatFor(accept), format, accept ?? 'none');
-  t.end();
 });

@@ -4,7 +4,7 @@
  */
 import { copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { pastEntries, SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { openHistory } from '../../sqlite/telemetry/history/store/store.ts';
@@ -100,59 +100,53 @@ async function flushAndCut(folder: string): Promise<void> {
   await stream.close();
 }
 
-t.test(
-  'DUR-19: a removed history.db is restored from the log, and the rest is reported',
-  async (t) => {
-    const folder = dataFolder(t);
-    const first = await start(t, folder, 6 * HOUR);
-    await first.write(20);
-    await first.stop();
-    await flushAndCut(folder);
+test('DUR-19: a removed history.db is restored from the log, and the rest is reported', async (t) => {
+  const folder = dataFolder(t);
+  const first = await start(t, folder, 6 * HOUR);
+  await first.write(20);
+  await first.stop();
+  await flushAndCut(folder);
 
-    const second = await start(t, folder);
-    await second.write(5);
-    t.equal(
-      await until('all rows', async () => ((await second.points()) === 25 ? 25 : undefined)),
-      25,
-    );
-    t.same(second.lines, [], 'nothing is missing or reported');
-    t.notOk((await second.answer()).gaps.includes('HISTORY_LOST'));
-    await second.stop();
-    const kept = `${folder}-kept.db`;
-    copyFileSync(join(folder, 'history.db'), kept);
-    t.teardown(() => rmSync(kept, { force: true }));
+  const second = await start(t, folder);
+  await second.write(5);
+  t.equal(
+    await until('all rows', async () => ((await second.points()) === 25 ? 25 : undefined)),
+    25,
+  );
+  t.same(second.lines, [], 'nothing is missing or reported');
+  t.notOk((await second.answer()).gaps.includes('HISTORY_LOST'));
+  await second.stop();
+  const kept = `${folder}-kept.db`;
+  copyFileSync(join(folder, 'history.db'), kept);
+  t.teardown(() => rmSync(kept, { force: true }));
 
-    for (const name of readdirSync(folder)) {
-      if (name.startsWith('history.db')) rmSync(join(folder, name));
-    }
-    const third = await start(t, folder);
-    t.match(
-      third.lines.join(),
-      /history\.db was removed or is an older copy: readings are missing/,
-    );
-    const reported = JSON.parse(third.lines[0] ?? '{}') as { beforeMs?: number; afterMs?: number };
-    t.equal(reported.afterMs, undefined, 'there is nothing in chunks');
-    t.ok(
-      Math.abs((reported.beforeMs ?? 0) - systemClock.now()) < 60_000,
-      'the log begins with the 5',
-    );
-    t.equal(
-      await until('the log to be read', async () => ((await third.points()) >= 5 ? 5 : undefined)),
-      5,
-    );
-    t.equal(await third.points(), 5, 'rows in the log are restored, and nothing is made up');
-    t.ok((await third.answer()).gaps.includes('HISTORY_LOST'), 'the answer reports the loss');
-    await third.stop();
+  for (const name of readdirSync(folder)) {
+    if (name.startsWith('history.db')) rmSync(join(folder, name));
+  }
+  const third = await start(t, folder);
+  t.match(third.lines.join(), /history\.db was removed or is an older copy: readings are missing/);
+  const reported = JSON.parse(third.lines[0] ?? '{}') as { beforeMs?: number; afterMs?: number };
+  t.equal(reported.afterMs, undefined, 'there is nothing in chunks');
+  t.ok(
+    Math.abs((reported.beforeMs ?? 0) - systemClock.now()) < 60_000,
+    'the log begins with the 5',
+  );
+  t.equal(
+    await until('the log to be read', async () => ((await third.points()) >= 5 ? 5 : undefined)),
+    5,
+  );
+  t.equal(await third.points(), 5, 'rows in the log are restored, and nothing is made up');
+  t.ok((await third.answer()).gaps.includes('HISTORY_LOST'), 'the answer reports the loss');
+  await third.stop();
 
-    copyFileSync(kept, join(folder, 'history.db'));
-    const fourth = await start(t, folder);
-    t.same(fourth.lines, [], 'the restored copy matches the log');
-    t.equal(
-      await until('the log to be read', async () =>
-        (await fourth.points()) === 25 ? 25 : undefined,
-      ),
-      25,
-    );
-    await fourth.stop();
-  },
-);
+  copyFileSync(kept, join(folder, 'history.db'));
+  const fourth = await start(t, folder);
+  t.same(fourth.lines, [], 'the restored copy matches the log');
+  t.equal(
+    await until('the log to be read', async () =>
+      (await fourth.points()) === 25 ? 25 : undefined,
+    ),
+    25,
+  );
+  await fourth.stop();
+});

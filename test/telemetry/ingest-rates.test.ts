@@ -3,7 +3,7 @@
  * accepted after the seconds that the refusal names, and cost other projects nothing.
  */
 import * as fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
@@ -30,42 +30,35 @@ function openRates(samplesPerSecond: number, ingestBytesPerSecond = 1_000) {
   return { clock, rates, refusals, take };
 }
 
-t.test(
-  'ten seconds of samples are accepted at once, and the rate applies afterwards',
-  async (t) => {
-    const { clock, take, refusals, rates } = openRates(100);
-    t.equal(take(600), 0);
-    t.equal(take(400), 0);
-    t.equal(take(250), 3, 'in the seconds that refill the missing samples');
-    t.equal(take(1), 1, 'a refused write has taken nothing');
-    t.same(refusals, ['samplesPerSecond', 'samplesPerSecond']);
-    t.equal(take(1_000, 'neighbour'), 0, 'another project has its own');
-    await clock.advance(2_499);
-    t.equal(take(250), 1);
-    await clock.advance(501);
-    t.equal(take(250), 0, 'accepted after the stated time');
-    t.equal(rates.used('demo').samplesPerSecond, 125, 'on average over ten seconds');
-  },
-);
-
-t.test(
-  'a batch larger than a bucket is accepted when the bucket is full, and paid back',
-  async (t) => {
-    const { clock, take } = openRates(10);
-    t.equal(take(1_000), 0);
-    t.equal(take(1), 91, 'until 1,000 are paid back, except the capacity of a bucket');
-    await clock.advance(91_000);
-    t.equal(take(1), 0);
-  },
-);
-
-t.test('a rate of 0 accepts nothing, and asks for a retry after ten minutes', (t) => {
-  const { take } = openRates(0);
-  t.equal(take(1), 600);
-  t.end();
+test('ten seconds of samples are accepted at once, and the rate applies afterwards', async (t) => {
+  const { clock, take, refusals, rates } = openRates(100);
+  t.equal(take(600), 0);
+  t.equal(take(400), 0);
+  t.equal(take(250), 3, 'in the seconds that refill the missing samples');
+  t.equal(take(1), 1, 'a refused write has taken nothing');
+  t.same(refusals, ['samplesPerSecond', 'samplesPerSecond']);
+  t.equal(take(1_000, 'neighbour'), 0, 'another project has its own');
+  await clock.advance(2_499);
+  t.equal(take(250), 1);
+  await clock.advance(501);
+  t.equal(take(250), 0, 'accepted after the stated time');
+  t.equal(rates.used('demo').samplesPerSecond, 125, 'on average over ten seconds');
 });
 
-t.test('bytes are checked before a body is read, and counted when it is accepted', async (t) => {
+test('a batch larger than a bucket is accepted when the bucket is full, and paid back', async (t) => {
+  const { clock, take } = openRates(10);
+  t.equal(take(1_000), 0);
+  t.equal(take(1), 91, 'until 1,000 are paid back, except the capacity of a bucket');
+  await clock.advance(91_000);
+  t.equal(take(1), 0);
+});
+
+test('a rate of 0 accepts nothing, and asks for a retry after ten minutes', async (t) => {
+  const { take } = openRates(0);
+  t.equal(take(1), 600);
+});
+
+test('bytes are checked before a body is read, and counted when it is accepted', async (t) => {
   const { clock, rates, refusals } = openRates(1, 100);
   rates.checkBytes('demo', 1_000);
   rates.checkBytes('demo', 1_000);
@@ -77,7 +70,7 @@ t.test('bytes are checked before a body is read, and counted when it is accepted
   t.equal(rates.used('demo').ingestBytesPerSecond, 100);
 });
 
-t.test('no sequence of writes exceeds the rate, and a wait is enough', async () => {
+test('no sequence of writes exceeds the rate, and a wait is enough', async () => {
   const steps = fc.array(
     fc.record({ count: fc.integer({ min: 1, max: 400 }), pauseMs: fc.nat(5_000) }),
     { maxLength: 60 },

@@ -5,7 +5,7 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { pastEntries, SampleLogReader } from '../../actors/telemetry/sample-log.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
@@ -42,47 +42,44 @@ async function stored(stream: Stream): Promise<string[]> {
 const write = (world: AlertingWorld, rows: readonly IngestRow[], batchId = '') =>
   world.ingest.write({ project: PROJECT, batchId, rows });
 
-t.test(
-  'API-20: a bad sample is named by row and series, and the rest of the batch is stored',
-  async (t) => {
-    const world = await openAlertingWorld(t);
-    const free = 'svc_vm_memory_free_bytes';
-    const two = (values: number[]) => ({
-      ...cpuRow('vm-1', START_MS, 0),
-      series: [CPU, free],
-      values,
-    });
-    const week = 7 * 86_400_000;
-    const answer = await write(world, [
-      cpuRow('vm-1', START_MS - 30_000, 1),
-      two([Number.NaN, 2]),
-      two([Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]),
-      cpuRow('vm-1', START_MS + 60_001, 3),
-      cpuRow('vm-1', START_MS + 60_000, 4),
-      cpuRow('vm-1', START_MS - week - 1, 5),
-      cpuRow('vm-1', START_MS - week, 6),
-      cpuRow('vm-1', Number.NaN, 7),
-    ]);
-    t.same(answer.rejected, [
-      { row: 1, series: CPU, reason: 'NOT_FINITE' },
-      { row: 2, series: CPU, reason: 'NOT_FINITE' },
-      { row: 2, series: free, reason: 'NOT_FINITE' },
-      { row: 3, series: '', reason: 'CLOCK_AHEAD' },
-      { row: 5, series: '', reason: 'OLDER_THAN_RETENTION' },
-      { row: 7, series: '', reason: 'NOT_FINITE' },
-    ]);
-    t.match(answer, { accepted: 4, duplicates: 0 });
-    t.same(await stored(world.stream), [
-      'demo/vm-1 @ -30 = 1',
-      'demo/vm-1 @ 0 = 2',
-      'demo/vm-1 @ 0 = ',
-      'demo/vm-1 @ 60 = 4',
-      'demo/vm-1 @ -604800 = 6',
-    ]);
-  },
-);
+test('API-20: a bad sample is named by row and series, and the rest of the batch is stored', async (t) => {
+  const world = await openAlertingWorld(t);
+  const free = 'svc_vm_memory_free_bytes';
+  const two = (values: number[]) => ({
+    ...cpuRow('vm-1', START_MS, 0),
+    series: [CPU, free],
+    values,
+  });
+  const week = 7 * 86_400_000;
+  const answer = await write(world, [
+    cpuRow('vm-1', START_MS - 30_000, 1),
+    two([Number.NaN, 2]),
+    two([Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]),
+    cpuRow('vm-1', START_MS + 60_001, 3),
+    cpuRow('vm-1', START_MS + 60_000, 4),
+    cpuRow('vm-1', START_MS - week - 1, 5),
+    cpuRow('vm-1', START_MS - week, 6),
+    cpuRow('vm-1', Number.NaN, 7),
+  ]);
+  t.same(answer.rejected, [
+    { row: 1, series: CPU, reason: 'NOT_FINITE' },
+    { row: 2, series: CPU, reason: 'NOT_FINITE' },
+    { row: 2, series: free, reason: 'NOT_FINITE' },
+    { row: 3, series: '', reason: 'CLOCK_AHEAD' },
+    { row: 5, series: '', reason: 'OLDER_THAN_RETENTION' },
+    { row: 7, series: '', reason: 'NOT_FINITE' },
+  ]);
+  t.match(answer, { accepted: 4, duplicates: 0 });
+  t.same(await stored(world.stream), [
+    'demo/vm-1 @ -30 = 1',
+    'demo/vm-1 @ 0 = 2',
+    'demo/vm-1 @ 0 = ',
+    'demo/vm-1 @ 60 = 4',
+    'demo/vm-1 @ -604800 = 6',
+  ]);
+});
 
-t.test('API-20: a reading beyond 64 bits is rejected, other series are not bounded', async (t) => {
+test('API-20: a reading beyond 64 bits is rejected, other series are not bounded', async (t) => {
   const world = await openAlertingWorld(t);
   const free = 'svc_vm_memory_free_bytes';
   const series = [CPU, free, 'own_total'];
@@ -105,42 +102,32 @@ t.test('API-20: a reading beyond 64 bits is rejected, other series are not bound
   ]);
 });
 
-t.test(
-  'a row without a VM, or with too few values, is rejected and the rest is stored',
-  async (t) => {
-    const world = await openAlertingWorld(t);
-    const good = cpuRow('vm-1', START_MS, 1);
-    const { rejected } = await write(world, [
-      { ...good, values: [1, 2] },
-      good,
-      { ...good, vm: '' },
-    ]);
-    t.match(rejected, [
-      { row: 0, series: '', reason: 'UNREADABLE', message: /1 series and 2 values/ },
-      { row: 2, series: '', reason: 'BAD_VM_NAME' },
-    ]);
-    t.same(await stored(world.stream), ['demo/vm-1 @ 0 = 1']);
-  },
-);
+test('a row without a VM, or with too few values, is rejected and the rest is stored', async (t) => {
+  const world = await openAlertingWorld(t);
+  const good = cpuRow('vm-1', START_MS, 1);
+  const { rejected } = await write(world, [{ ...good, values: [1, 2] }, good, { ...good, vm: '' }]);
+  t.match(rejected, [
+    { row: 0, series: '', reason: 'UNREADABLE', message: /1 series and 2 values/ },
+    { row: 2, series: '', reason: 'BAD_VM_NAME' },
+  ]);
+  t.same(await stored(world.stream), ['demo/vm-1 @ 0 = 1']);
+});
 
-t.test(
-  'a resent batch gets the same answer and is stored once; repeated rows are counted',
-  async (t) => {
-    const world = await openAlertingWorld(t);
-    const rows = [cpuRow('vm-1', START_MS, 1), cpuRow('vm-2', START_MS, Number.NaN)];
-    const both = await Promise.all([write(world, rows, 'b-1'), write(world, rows, 'b-1')]);
-    t.same(both[0], both[1]);
-    t.same(await write(world, rows, 'b-1'), both[0]);
-    t.equal((await batches(world.stream)).length, 1);
-    t.equal(both[0]?.rejected.length, 1);
-    t.match(await write(world, rows, 'b-2'), { duplicates: 2 });
-    t.match(await write(world, rows), { duplicates: 2 });
-    const elsewhere = { project: 'other', batchId: 'b-1', rows };
-    t.match(await world.ingest.write(elsewhere), { duplicates: 0 }, 'ids belong to a project');
-  },
-);
+test('a resent batch gets the same answer and is stored once; repeated rows are counted', async (t) => {
+  const world = await openAlertingWorld(t);
+  const rows = [cpuRow('vm-1', START_MS, 1), cpuRow('vm-2', START_MS, Number.NaN)];
+  const both = await Promise.all([write(world, rows, 'b-1'), write(world, rows, 'b-1')]);
+  t.same(both[0], both[1]);
+  t.same(await write(world, rows, 'b-1'), both[0]);
+  t.equal((await batches(world.stream)).length, 1);
+  t.equal(both[0]?.rejected.length, 1);
+  t.match(await write(world, rows, 'b-2'), { duplicates: 2 });
+  t.match(await write(world, rows), { duplicates: 2 });
+  const elsewhere = { project: 'other', batchId: 'b-1', rows };
+  t.match(await world.ingest.write(elsewhere), { duplicates: 0 }, 'ids belong to a project');
+});
 
-t.test('a reused batch id covers the other rows from then on: nothing is discarded', async (t) => {
+test('a reused batch id covers the other rows from then on: nothing is discarded', async (t) => {
   const world = await openAlertingWorld(t);
   const row = cpuRow('vm-1', START_MS, 1);
   await write(world, [row], '1');
@@ -160,7 +147,7 @@ t.test('a reused batch id covers the other rows from then on: nothing is discard
   t.equal((await stored(world.stream)).length, others.length + 1);
 });
 
-t.test('requests that arrive together share an entry; a long one is split', async (t) => {
+test('requests that arrive together share an entry; a long one is split', async (t) => {
   const world = await openAlertingWorld(t);
   await write(world, [cpuRow('vm-1', START_MS - 1, 0)]);
   await Promise.all(
@@ -178,7 +165,7 @@ t.test('requests that arrive together share an entry; a long one is split', asyn
   t.equal((await stored(world.stream)).length, 10_051);
 });
 
-t.test('new VMs and new names are registered once', async (t) => {
+test('new VMs and new names are registered once', async (t) => {
   const world = await openAlertingWorld(t);
   const named = (displayName: string) => ({ ...cpuRow('vm-1', START_MS, 1), displayName });
   await write(world, [named('web'), cpuRow('vm-2', START_MS, 1)]);
@@ -212,7 +199,7 @@ t.test('new VMs and new names are registered once', async (t) => {
   t.equal(vm('vm-9') !== undefined, true);
 });
 
-t.test('rows beyond the queue for the disk are refused, to be resent', async (t) => {
+test('rows beyond the queue for the disk are refused, to be resent', async (t) => {
   const world = await openAlertingWorld(t);
   const row = cpuRow('vm-1', START_MS, 1);
   await write(world, [row]);
@@ -225,7 +212,7 @@ t.test('rows beyond the queue for the disk are refused, to be resent', async (t)
   t.match(await write(world, many), { accepted: 150_000 }, 'afterwards new rows fit');
 });
 
-t.test('API-20: no batch is acknowledged while the stream is unavailable', async (t) => {
+test('API-20: no batch is acknowledged while the stream is unavailable', async (t) => {
   const world = await openAlertingWorld(t);
   const rows = [cpuRow('vm-1', START_MS, 1)];
   await write(world, rows);
@@ -247,7 +234,7 @@ function copyOf(t: Parameters<typeof openAlertingWorld>[0], folder: string): str
   return copy;
 }
 
-t.test('acknowledged rows survive a crash, and missing rows can be resent', async (t) => {
+test('acknowledged rows survive a crash, and missing rows can be resent', async (t) => {
   const world = await openAlertingWorld(t);
   await write(world, [cpuRow('vm-1', START_MS, 1)], 'b-1');
   const crashed = copyOf(t, world.folder);
@@ -259,7 +246,7 @@ t.test('acknowledged rows survive a crash, and missing rows can be resent', asyn
   t.equal((await stored(again.stream)).length, 2);
 });
 
-t.test('the reader of the log waits for its handlers, and a stop ends the wait', async (t) => {
+test('the reader of the log waits for its handlers, and a stop ends the wait', async (t) => {
   const world = await openAlertingWorld(t);
   for (let i = 0; i < 300; i++) await write(world, [cpuRow('vm-1', START_MS + i, i)]);
   const log = new SampleLogReader(world.clock);

@@ -3,7 +3,7 @@
  * that they cover. A step without an observation has no point. Times are seconds.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { EVALUATED_METRICS, metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
 import { frozenStretches } from '../../streams/telemetry/metrics/frozen.ts';
 import {
@@ -62,7 +62,7 @@ function points({ series }: MetricRange): [number, number][] {
   return (series[0]?.points ?? []).map(({ timeMs, value }) => [timeMs / 1000, value]);
 }
 
-t.test('the catalogue has every metric, each with its unit, series and limitation', (t) => {
+test('the catalogue has every metric, each with its unit, series and limitation', async (t) => {
   t.equal(metricCatalogue.size, 20);
   for (const [id, { metricId, promqlName, limitation, expanded, source }] of metricCatalogue) {
     t.equal(metricId, id);
@@ -78,35 +78,30 @@ t.test('the catalogue has every metric, each with its unit, series and limitatio
     'svc_vm_reading_absent',
   ]);
   t.throws(() => seriesNamesOf('cpu'), new RangeError('Unknown metric cpu'));
-  t.end();
 });
 
-t.test(
-  'MEAS-01: utilisation is CPU seconds over the interval times the vCPUs observed in it',
-  (t) => {
-    const rows = [
-      { at: 0, vcpus: 1, [CPU]: 0 },
-      { at: 30, vcpus: 1, [CPU]: 30 },
-      { at: 60, vcpus: 1, [CPU]: 30 },
-      { at: 90, vcpus: 4, [CPU]: 50 },
-      { at: 120, vcpus: 4, [CPU]: 80 },
-      { at: 210, vcpus: 4, [CPU]: 440 },
-    ];
-    const range = query('cpu_utilization_pct', rows);
-    t.same(points(range), [
-      [60, 50],
-      [120, 25],
-      [240, 100],
-    ]);
-    t.same(range.flags, ['CAPACITY_CHANGED'], 'a resize has an interval without a value');
-    t.equal(range.observedSamples, 4);
-    t.equal(range.expectedSamples, 8);
-    t.equal(range.lastObservedMs, 210_000);
-    t.end();
-  },
-);
+test('MEAS-01: utilisation is CPU seconds over the interval times the vCPUs observed in it', async (t) => {
+  const rows = [
+    { at: 0, vcpus: 1, [CPU]: 0 },
+    { at: 30, vcpus: 1, [CPU]: 30 },
+    { at: 60, vcpus: 1, [CPU]: 30 },
+    { at: 90, vcpus: 4, [CPU]: 50 },
+    { at: 120, vcpus: 4, [CPU]: 80 },
+    { at: 210, vcpus: 4, [CPU]: 440 },
+  ];
+  const range = query('cpu_utilization_pct', rows);
+  t.same(points(range), [
+    [60, 50],
+    [120, 25],
+    [240, 100],
+  ]);
+  t.same(range.flags, ['CAPACITY_CHANGED'], 'a resize has an interval without a value');
+  t.equal(range.observedSamples, 4);
+  t.equal(range.expectedSamples, 8);
+  t.equal(range.lastObservedMs, 210_000);
+});
 
-t.test('a point covers the step that ends at it; a step without an observation has none', (t) => {
+test('a point covers the step that ends at it; a step without an observation has none', async (t) => {
   const used = 'svc_vm_load1';
   const rows = [
     { at: 1, [used]: 1 },
@@ -128,10 +123,9 @@ t.test('a point covers the step that ends at it; a step without an observation h
     'a rate needs the previous row',
   );
   t.same(query('load_1m', []).series, [], 'no series without a point');
-  t.end();
 });
 
-t.test('rows without the metric are a separate kind of gap', (t) => {
+test('rows without the metric are a separate kind of gap', async (t) => {
   const rows = [
     { at: 30, svc_vm_load1: 1 },
     { at: 120, svc_vm_memory_total_bytes: 8 },
@@ -140,10 +134,9 @@ t.test('rows without the metric are a separate kind of gap', (t) => {
   t.same(query('load_1m', rows).gaps, [
     { startMs: 30_000, endMs: 180_000, reason: 'NOT_REPORTED' },
   ]);
-  t.end();
 });
 
-t.test('memory, filesystems and running are returned as reported', (t) => {
+test('memory, filesystems and running are returned as reported', async (t) => {
   const total = 'svc_vm_memory_total_bytes';
   const memory = [
     { at: 60, [total]: 100, svc_vm_memory_free_bytes: 40, svc_vm_memory_used_bytes: 1 },
@@ -172,10 +165,9 @@ t.test('memory, filesystems and running are returned as reported', (t) => {
   t.equal(mounts.series.length, 1, '0/0 is missing');
   const states: Row[] = [{ at: 60, state: 'STOPPED' }, { at: 120 }];
   t.same(points(query('vm_running', states)), [[60, 0]], 'STOPPED is 0, UNKNOWN is absent');
-  t.end();
 });
 
-t.test('an undeclared stop is unexpected: crashed, failed, destroyed', (t) => {
+test('an undeclared stop is unexpected: crashed, failed, destroyed', async (t) => {
   const rows: Row[] = [
     { at: 60, state: 'RUNNING', reason: 'crashed' },
     { at: 120, state: 'STOPPED', reason: 'destroyed' },
@@ -208,10 +200,9 @@ t.test('an undeclared stop is unexpected: crashed, failed, destroyed', (t) => {
   ]);
   const [half] = points(query('unexpected_stop', rows, { stepMs: 120_000, startMs: 120_000 }));
   t.same(half, [120, 0.5], 'a coarser step holds the share of its observations');
-  t.end();
 });
 
-t.test('telemetry has the age of its newest observation, and none before the first', (t) => {
+test('telemetry has the age of its newest observation, and none before the first', async (t) => {
   const rows: Row[] = [{ at: 100 }, { at: 130.5, svc_vm_load1: 1 }, { at: 200 }];
   const range = query('telemetry_age_seconds', rows, { endMs: 300_000 });
   const ages: [number, number][] = [
@@ -225,10 +216,9 @@ t.test('telemetry has the age of its newest observation, and none before the fir
   const known = { endMs: 120_000, lastBeforeMs: 0 };
   t.same(points(query('telemetry_age_seconds', rows, known))[0], [60, 60]);
   t.same(query('telemetry_age_seconds', []).series, [], 'never observed: no age, and not 0');
-  t.end();
 });
 
-t.test('a rate is the sum of the VM and a series of each device', (t) => {
+test('a rate is the sum of the VM and a series of each device', async (t) => {
   const [vda, vdb] = ['vda', 'vdb'].map((d) => `svc_vm_disk_read_bytes_total{device="${d}"}`);
   const rows: Row[] = [
     { at: 0, [`${vda}`]: 0, [`${vdb}`]: 100 },
@@ -243,10 +233,9 @@ t.test('a rate is the sum of the VM and a series of each device', (t) => {
     ['{device="vda"}', [1, 1, 1]],
     ['{device="vdb"}', [10]],
   ]);
-  t.end();
 });
 
-t.test('a utilization from the source is weighted by its interval and vCPUs', (t) => {
+test('a utilization from the source is weighted by its interval and vCPUs', async (t) => {
   const ready = 'svc_vm_cpu_utilization_pct';
   const rows: Row[] = [
     { at: 30, vcpus: 1, [ready]: 80 },
@@ -267,10 +256,9 @@ t.test('a utilization from the source is weighted by its interval and vCPUs', (t
     'a single reading is returned as read, but not across a change of vCPUs',
   );
   t.same(flags, ['CAPACITY_CHANGED']);
-  t.end();
 });
 
-t.test('a gap consists of no rows, a VM that is off, or rows without the metric', (t) => {
+test('a gap consists of no rows, a VM that is off, or rows without the metric', async (t) => {
   const reasons = (rows: Row[]) => query('load_1m', rows).gaps.map(({ reason }) => reason);
   t.same(reasons([]), ['NO_SAMPLES']);
   t.same(reasons([{ at: 60, state: 'STOPPED' }]), ['NOT_RUNNING']);
@@ -281,10 +269,9 @@ t.test('a gap consists of no rows, a VM that is off, or rows without the metric'
     ]),
     ['NOT_REPORTED'],
   );
-  t.end();
 });
 
-t.test('EVAL-23: a running VM is FROZEN after an hour of unchanged rows', (t) => {
+test('EVAL-23: a running VM is FROZEN after an hour of unchanged rows', async (t) => {
   const frozenRows = (seconds: number, more: (at: number) => object = () => ({})): Row[] =>
     Array.from({ length: seconds / 30 + 1 }, (_, i) => {
       const at = i * 30;
@@ -305,10 +292,9 @@ t.test('EVAL-23: a running VM is FROZEN after an hour of unchanged rows', (t) =>
   t.equal(stretches(inside).length, 1, 'one of which reports no state');
   const bare = frozenRows(3600).map(({ at }): Row => ({ at, state: 'RUNNING' }));
   t.same(stretches(bare), [], 'rows without a reading have no frozen reading');
-  t.end();
 });
 
-t.test('percentages above 100 are kept and flagged, except rounding errors', (t) => {
+test('percentages above 100 are kept and flagged, except rounding errors', async (t) => {
   const rows = [
     { at: 60, svc_vm_cpu_utilization_pct: 100.3 },
     { at: 120, svc_vm_cpu_utilization_pct: 113 },
@@ -325,7 +311,6 @@ t.test('percentages above 100 are kept and flagged, except rounding errors', (t)
   t.same(query('cpu_utilization_pct', [], { columns }).flags, ['CONFLICTING_SAMPLES']);
   const later = { columns, startMs: 120_000 + 60_000 };
   t.same(query('cpu_utilization_pct', [], later).flags, [], 'earlier ones are not reported');
-  t.end();
 });
 
 const VDA = 'svc_vm_disk_read_bytes_total{device="vda"}';
@@ -381,7 +366,7 @@ const judged: readonly {
   },
 ];
 
-t.test('MEAS-12: an impossible value is not a point, and is reported with its kind', (t) => {
+test('MEAS-12: an impossible value is not a point, and is reported with its kind', async (t) => {
   for (const { metric, row, before, value, impossible } of judged) {
     const rows = [
       ...(before ? [{ at: 90, vcpus: 2, ...before }] : []),
@@ -394,10 +379,9 @@ t.test('MEAS-12: an impossible value is not a point, and is reported with its ki
     t.equal(found?.value, impossible, name);
     t.equal(range.flags.includes('IMPOSSIBLE'), impossible !== undefined, name);
   }
-  t.end();
 });
 
-t.test('MEAS-12: an impossible value that lasts is a gap with that reason', (t) => {
+test('MEAS-12: an impossible value that lasts is a gap with that reason', async (t) => {
   const rows = [0, 30, 60, 90, 120, 150, 180, 210, 240].map((at) => {
     return { at, svc_vm_cpu_utilization_pct: at >= 90 && at <= 180 ? 1_650 : 50 };
   });
@@ -406,10 +390,9 @@ t.test('MEAS-12: an impossible value that lasts is a gap with that reason', (t) 
   t.equal(range.impossible.length, 4);
   const once = rows.map((row) => (row.at === 90 ? row : { ...row, svc_vm_cpu_utilization_pct: 5 }));
   t.match(query('cpu_utilization_pct', once), { gaps: { length: 0 }, flags: ['IMPOSSIBLE'] });
-  t.end();
 });
 
-t.test('MEAS-11: a gap has the cause that its rows name, the newest of several', (t) => {
+test('MEAS-11: a gap has the cause that its rows name, the newest of several', async (t) => {
   const absent = (cause: string) => `svc_vm_reading_absent{cause="${cause}",reading="memory"}`;
   const [first, second] = [absent('MEMORY_NOT_POLLED'), absent('CLOCKS_APART')];
   const rows = [30, 60, 90, 120, 150, 180, 210, 240].map((at) => {
@@ -421,10 +404,9 @@ t.test('MEAS-11: a gap has the cause that its rows name, the newest of several',
   t.match(query('cpu_utilization_pct', rows).gaps, [{ reason: 'NOT_REPORTED' }], 'of memory alone');
   const back = [...rows, { at: 241, [MEMORY.total]: 4, [MEMORY.used]: 2 }];
   t.equal(query('memory_used_bytes', back, { endMs: 300_000 }).absentNow, undefined);
-  t.end();
 });
 
-t.test('a coarse step of a rate is the time-weighted mean of its fine steps', (t) => {
+test('a coarse step of a rate is the time-weighted mean of its fine steps', async () => {
   const reads = 'svc_vm_disk_read_bytes_total{device="vda"}';
   const row = fc.record({ after: fc.integer({ min: 1, max: 90 }), more: fc.nat(1_000) });
   const property = fc.property(fc.array(row, { minLength: 2, maxLength: 40 }), (made) => {
@@ -442,5 +424,4 @@ t.test('a coarse step of a rate is the time-weighted mean of its fine steps', (t
     return Math.abs((point?.[1] ?? 0) - increase / (at - (first?.at ?? 0))) < 1e-6;
   });
   fc.assert(property, { seed: 20_261_121, numRuns: tries(300) });
-  t.end();
 });

@@ -2,13 +2,13 @@
  * Memory cached between queries, bounded by its weight: expressions, plans, regular expressions,
  * columns.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { type Cached, ColumnCache } from '../../sqlite/telemetry/history/columns/column-cache.ts';
 import { createMatcher, RegexpBudget, RegexpError } from '../../src/telemetry/promql/matcher.ts';
 import { ParsedExpressions } from '../../src/telemetry/query/promql/promql-evaluation.ts';
 import { ProjectCache } from '../../src/telemetry/query/series/project-series.ts';
 
-t.test('cached expressions are bounded by weight, and each project evicts its own', (t) => {
+test('cached expressions are bounded by weight, and each project evicts its own', async (t) => {
   const parsed = new ParsedExpressions({ bytesMax: 4_000_000, projectBytesMax: 2_000_000 });
   const other = parsed.parse('quiet', 'sum(x)');
   const first = parsed.parse('loud', costly(0, 100));
@@ -18,10 +18,9 @@ t.test('cached expressions are bounded by weight, and each project evicts its ow
   t.ok(parsed.bytes < 2_100_000, `${parsed.bytes} bytes`);
   t.equal(parsed.parse('quiet', 'sum(x)'), other, 'another project’s entry is still there');
   t.not(parsed.parse('loud', costly(0, 100)), first, 'the project’s own oldest entry is not');
-  t.end();
 });
 
-t.test('entries of projects are bounded, even if they grow while in use', (t) => {
+test('entries of projects are bounded, even if they grow while in use', async (t) => {
   const cache = new ProjectCache<{ bytes: number }>({ bytesMax: 100, projectBytesMax: 60 });
   const grown = { bytes: 10 };
   cache.put('a', 'grows', grown);
@@ -44,10 +43,9 @@ t.test('entries of projects are bounded, even if they grow while in use', (t) =>
   cache.forget('a');
   cache.forget('c');
   t.equal(cache.bytes, 0);
-  t.end();
 });
 
-t.test('all regular expressions of one expression are bounded together', (t) => {
+test('all regular expressions of one expression are bounded together', async (t) => {
   const budget = new RegexpBudget();
   const make = (i: number) => createMatcher('a', '=~', `x${i}[^y]{900}`, budget);
   t.throws(() => {
@@ -60,10 +58,9 @@ t.test('all regular expressions of one expression are bounded together', (t) => 
   for (let i = 0; i < 30_000; i++) matcher.matches(`v${i}`);
   t.ok(matcher.bytes > bytes + 500_000 && matcher.bytes < bytes + 2_000_000, `${matcher.bytes}`);
   t.ok(createMatcher('a', '=~', 'x{900}').bytes > 20 * bytes);
-  t.end();
 });
 
-t.test('columns have a bound even if each query reads a little more than the previous one', (t) => {
+test('columns have a bound even if each query reads a little more than the previous one', async (t) => {
   const cache = new ColumnCache(1000);
   const kept = new Set<Cached>();
   for (let query = 0; query < 50; query++) {
@@ -78,7 +75,6 @@ t.test('columns have a bound even if each query reads a little more than the pre
     }
   }
   t.ok(kept.size >= 8, 'and are cached within it');
-  t.end();
 });
 
 /** An expression with this many regular expressions, different for each `n`. */

@@ -3,7 +3,7 @@
  * disconnected, delays no other.
  */
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
 import { FairQueue } from '../../src/platform/gate/fair-queue.ts';
 import type {
@@ -46,7 +46,7 @@ async function until(isSo: () => boolean): Promise<void> {
   await untilEvent(String(isSo), () => isSo() || undefined);
 }
 
-t.test('methods that failed to load are loaded again with the next call', async (t) => {
+test('methods that failed to load are loaded again with the next call', async (t) => {
   let loads = 0;
   const { first, second } = onDemand(['first', 'second'], async () => {
     if (++loads === 1) throw new Error('Too many open files');
@@ -58,7 +58,7 @@ t.test('methods that failed to load are loaded again with the next call', async 
   t.equal(loads, 2, 'and kept once they are loaded');
 });
 
-t.test('each fault of a query is answered with its own status', async (t) => {
+test('each fault of a query is answered with its own status', async (t) => {
   const world = start(t, { isInline: true });
   const names = Array.from({ length: 40 }, (_, n) => `vm-${n}`);
   for (let i = 0; i < 120; i++) {
@@ -118,7 +118,7 @@ function large(times: number): string {
   return parts.join(' or ');
 }
 
-t.test('an answer is compressed as requested, but small ones are not', async (t) => {
+test('an answer is compressed as requested, but small ones are not', async (t) => {
   const world = start(t, { isInline: true });
   for (let i = 0; i < 200; i++) world.append({ at: i * STEP, values: { x: i } });
   const call = { kind: 'instant', expression: 'x[2h]', timeMs: START + 200 * STEP } as const;
@@ -134,7 +134,7 @@ t.test('an answer is compressed as requested, but small ones are not', async (t)
   t.equal((await world.run(instant('1'), { encoding: 'gzip' })).encoding, 'identity');
 });
 
-t.test('a slow query ends at its time limit, in the middle of its work', async (t) => {
+test('a slow query ends at its time limit, in the middle of its work', async (t) => {
   const world = start(t, { threads: 1 });
   const names = Array.from({ length: 20 }, (_, n) => `vm-${n}`);
   for (let i = 0; i < 500; i++)
@@ -156,7 +156,7 @@ t.test('a slow query ends at its time limit, in the middle of its work', async (
   t.equal(world.threads.counts.hardStops, 0, 'it checked by itself');
 });
 
-t.test('a query frees its thread as soon as its client disconnects', async (t) => {
+test('a query frees its thread as soon as its client disconnects', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   const gone = new AbortController();
   const slow = world.run(instant('slow'), {}, gone.signal);
@@ -168,7 +168,7 @@ t.test('a query frees its thread as soon as its client disconnects', async (t) =
   t.match(world.threads.counts, { running: 0, waiting: 0, crashes: 0, hardStops: 0 });
 });
 
-t.test('a thread that does not react is replaced after two seconds', async (t) => {
+test('a thread that does not react is replaced after two seconds', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   t.equal((await world.run(instant('quick'))).status, 200);
   const gone = new AbortController();
@@ -185,7 +185,7 @@ t.test('a thread that does not react is replaced after two seconds', async (t) =
   t.match(world.lines, [/hardStopped.*query thread 1 did not stop a call/], 'and the log says so');
 });
 
-t.test('a thread that dies ends only its own query', async (t) => {
+test('a thread that dies ends only its own query', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   t.equal(await reasonOf(world.run(instant('die'))), 'NOT_READY');
   t.match(world.lines[0], /died.*query thread 1 has stopped: exit code 3/);
@@ -193,7 +193,7 @@ t.test('a thread that dies ends only its own query', async (t) => {
   t.equal(world.threads.counts.crashes, 1);
 });
 
-t.test('a query that exceeds its thread’s memory is not to be retried', async (t) => {
+test('a query that exceeds its thread’s memory is not to be retried', async (t) => {
   const heapBytesMax = 64 * 1024 * 1024;
   const world = start(t, { threads: 1, entry: slowThread, heapBytesMax });
   const answer = await world.run(instant('hoard'));
@@ -203,25 +203,22 @@ t.test('a query that exceeds its thread’s memory is not to be retried', async 
   t.equal((await world.run(instant('quick'))).status, 200);
 });
 
-t.test(
-  'an internal error is logged with its stack, and not reported as a storage failure',
-  async (t) => {
-    const world = start(t, { threads: 1, entry: slowThread });
-    const error = await world.run(instant('mistake')).catch((thrown: unknown) => thrown);
-    t.ok(error instanceof HistoryError);
-    t.match(error, {
-      reason: 'FAULT',
-      retryable: false,
-      stack: /x is undefined\n.*slow-query-thread/s,
-    });
-    t.equal(world.threads.counts.faults, 1);
-    t.equal(await reasonOf(world.run(instant('disk'))), 'NOT_READY');
-    t.match(world.lines, [/EIO: read/], 'the reason is only in the log');
-    t.match(world.threads.counts, { faults: 1, crashes: 0 });
-  },
-);
+test('an internal error is logged with its stack, and not reported as a storage failure', async (t) => {
+  const world = start(t, { threads: 1, entry: slowThread });
+  const error = await world.run(instant('mistake')).catch((thrown: unknown) => thrown);
+  t.ok(error instanceof HistoryError);
+  t.match(error, {
+    reason: 'FAULT',
+    retryable: false,
+    stack: /x is undefined\n.*slow-query-thread/s,
+  });
+  t.equal(world.threads.counts.faults, 1);
+  t.equal(await reasonOf(world.run(instant('disk'))), 'NOT_READY');
+  t.match(world.lines, [/EIO: read/], 'the reason is only in the log');
+  t.match(world.threads.counts, { faults: 1, crashes: 0 });
+});
 
-t.test('a thread that cannot start is retried after longer and longer pauses', async (t) => {
+test('a thread that cannot start is retried after longer and longer pauses', async (t) => {
   const world = start(t, { threads: 1, entry: unstartable });
   const ask = () => reasonOf(world.run(instant('quick')));
   const crashes = () => world.threads.counts.crashes;
@@ -239,7 +236,7 @@ t.test('a thread that cannot start is retried after longer and longer pauses', a
   t.equal(crashes(), 3);
 });
 
-t.test('one project never gets all threads, whatever its load', async (t) => {
+test('one project never gets all threads, whatever its load', async (t) => {
   const world = start(t, { threads: 3, entry: slowThread });
   const gone = new AbortController();
   const slow = Array.from({ length: 5 }, () =>
@@ -255,7 +252,7 @@ t.test('one project never gets all threads, whatever its load', async (t) => {
   t.match(world.threads.counts, { running: 0, waiting: 0, crashes: 0, hardStops: 0 });
 });
 
-t.test('ten seconds are the maximum, whatever the thread does', async (t) => {
+test('ten seconds are the maximum, whatever the thread does', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   t.equal((await world.run(instant('quick'))).status, 200);
   const slow = world.run(instant('slow'));
@@ -268,7 +265,7 @@ t.test('ten seconds are the maximum, whatever the thread does', async (t) => {
   t.match(envelopeOf(answer), { errorType: 'timeout' });
 });
 
-t.test('72 queries of one project delay each other, and no other project', async (t) => {
+test('72 queries of one project delay each other, and no other project', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   t.equal((await world.run(instant('quick'))).status, 200);
   const gone = new AbortController();
@@ -301,7 +298,7 @@ t.test('72 queries of one project delay each other, and no other project', async
   t.equal(order.length, 72, 'all are answered');
 });
 
-t.test('TEN-21: a query yields to a project with little use, and is answered', async (t) => {
+test('TEN-21: a query yields to a project with little use, and is answered', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   t.equal((await world.run(instant('quick'))).status, 200);
   const gone = new AbortController();
@@ -321,7 +318,7 @@ t.test('TEN-21: a query yields to a project with little use, and is answered', a
   t.match(envelopeOf(answer), { errorType: 'timeout' });
 });
 
-t.test('TEN-21: a query whose client disconnects while it yields does not restart', async (t) => {
+test('TEN-21: a query whose client disconnects while it yields does not restart', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   t.equal((await world.run(instant('quick'))).status, 200);
   const gone = new AbortController();
@@ -338,7 +335,7 @@ t.test('TEN-21: a query whose client disconnects while it yields does not restar
   t.match(world.threads.counts, { running: 0, waiting: 0, moved: 1, hardStops: 1 });
 });
 
-t.test('TEN-21: a query that is ended for others reports this and when to retry', async (t) => {
+test('TEN-21: a query that is ended for others reports this and when to retry', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   t.equal((await world.run(instant('quick'))).status, 200);
   const slow = () =>
@@ -365,7 +362,7 @@ t.test('TEN-21: a query that is ended for others reports this and when to retry'
   t.match(world.threads.counts, { ended: 1, moved: 0 });
 });
 
-t.test('projects take turns, each in its own order', (t) => {
+test('projects take turns, each in its own order', async (t) => {
   const queue = new FairQueue<string>();
   for (const entry of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2']) queue.push(entry.slice(0, 1), entry);
   t.ok(queue.remove('a', 'a2'));
@@ -384,10 +381,9 @@ t.test('projects take turns, each in its own order', (t) => {
     undefined,
   );
   t.equal(queue.next(), 'a4', 'and keeps its slot');
-  t.end();
 });
 
-t.test('queries end with the service', async (t) => {
+test('queries end with the service', async (t) => {
   const world = openQueries({ folder: t.testdir(), threads: 1, entry: slowThread });
   const [slow, waiting] = [world.run(instant('slow')), world.run(instant('quick'))];
   await until(() => world.threads.counts.waiting === 1);

@@ -1,5 +1,5 @@
 /** Queries on a virtual clock: their time limits, and the reports of their failures. */
-import t from 'tap';
+import { test } from 'tap';
 import { DamagedRow } from '../../sqlite/platform/row-checksum.ts';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
 import { withQueryDeadline } from '../../src/telemetry/query/threads/query-threads.ts';
@@ -10,30 +10,27 @@ import { START_MS } from '../support/host-in-memory.ts';
 const never = new AbortController().signal;
 const turns = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-t.test(
-  'LIMIT-03: a query times out after 10 seconds, even if its work does not react',
-  async (t) => {
-    const clock = new VirtualClock(START_MS);
-    for (const timeoutMs of [undefined, 1_500]) {
-      const ended: AbortSignal[] = [];
-      const forever = (signal: AbortSignal) => {
-        ended.push(signal);
-        return new Promise<void>(() => {});
-      };
-      const options = { clock, signal: never, ...(timeoutMs !== undefined && { timeoutMs }) };
-      const run = withQueryDeadline(options, forever);
-      const message = timeoutMs === undefined ? /10 seconds/ : /1\.5 seconds/;
-      const refused = t.rejects(run, { reason: 'QUERY_TIMEOUT', message });
-      await clock.advance((timeoutMs ?? 10_000) - 1);
-      t.notOk(ended[0]?.aborted);
-      await clock.advance(1);
-      await refused;
-      t.ok(ended[0]?.aborted, 'the work is aborted');
-    }
-  },
-);
+test('LIMIT-03: a query times out after 10 seconds, even if its work does not react', async (t) => {
+  const clock = new VirtualClock(START_MS);
+  for (const timeoutMs of [undefined, 1_500]) {
+    const ended: AbortSignal[] = [];
+    const forever = (signal: AbortSignal) => {
+      ended.push(signal);
+      return new Promise<void>(() => {});
+    };
+    const options = { clock, signal: never, ...(timeoutMs !== undefined && { timeoutMs }) };
+    const run = withQueryDeadline(options, forever);
+    const message = timeoutMs === undefined ? /10 seconds/ : /1\.5 seconds/;
+    const refused = t.rejects(run, { reason: 'QUERY_TIMEOUT', message });
+    await clock.advance((timeoutMs ?? 10_000) - 1);
+    t.notOk(ended[0]?.aborted);
+    await clock.advance(1);
+    await refused;
+    t.ok(ended[0]?.aborted, 'the work is aborted');
+  }
+});
 
-t.test('a disconnected client ends its query', async (t) => {
+test('a disconnected client ends its query', async (t) => {
   const clock = new VirtualClock(START_MS);
   const gone = new AbortController();
   const ended: AbortSignal[] = [];
@@ -55,27 +52,24 @@ const query = {
   stepSeconds: 60,
 };
 
-t.test(
-  'ERR-03: a query over 10 seconds is a 504 without points, and its read is abandoned',
-  async (t) => {
-    const signals: AbortSignal[] = [];
-    const world = await startRpcWorld(t, (deps) => withThreads(deps, slow(signals)));
-    await world.write([{ observedUnixMs: START_MS }]);
-    const requested = world.call('QueryVMMonitoring', query);
-    const listed = world.call('ListVMMonitoring', { projectName: 'projects/demo' });
-    while (signals.length < 2) await turns();
-    await world.clock.advance(10_000);
-    for (const answer of await Promise.all([requested, listed])) {
-      t.match(answer, {
-        status: 504,
-        reason: 'QUERY_TIMEOUT',
-        body: { code: 'deadline_exceeded' },
-      });
-      t.notOk('series' in answer.body || 'vms' in answer.body);
-    }
-    t.ok(signals.every((signal) => signal.aborted));
-  },
-);
+test('ERR-03: a query over 10 seconds is a 504 without points, and its read is abandoned', async (t) => {
+  const signals: AbortSignal[] = [];
+  const world = await startRpcWorld(t, (deps) => withThreads(deps, slow(signals)));
+  await world.write([{ observedUnixMs: START_MS }]);
+  const requested = world.call('QueryVMMonitoring', query);
+  const listed = world.call('ListVMMonitoring', { projectName: 'projects/demo' });
+  while (signals.length < 2) await turns();
+  await world.clock.advance(10_000);
+  for (const answer of await Promise.all([requested, listed])) {
+    t.match(answer, {
+      status: 504,
+      reason: 'QUERY_TIMEOUT',
+      body: { code: 'deadline_exceeded' },
+    });
+    t.notOk('series' in answer.body || 'vms' in answer.body);
+  }
+  t.ok(signals.every((signal) => signal.aborted));
+});
 
 /** Threads that never answer; each call's signal is recorded. */
 function slow(signals: AbortSignal[]) {
@@ -85,7 +79,7 @@ function slow(signals: AbortSignal[]) {
   };
 }
 
-t.test('ERR-01: a query over the concurrency limit gets a 429 with a retry time', async (t) => {
+test('ERR-01: a query over the concurrency limit gets a 429 with a retry time', async (t) => {
   const signals: AbortSignal[] = [];
   const none = { kind: 'answer', bytes: new Uint8Array(), failures: [] };
   const world = await startRpcWorld(t, (deps) =>
@@ -111,7 +105,7 @@ t.test('ERR-01: a query over the concurrency limit gets a 429 with a retry time'
   await Promise.all(requested);
 });
 
-t.test('failing storage is a 503 with a retry time, and is logged', async (t) => {
+test('failing storage is a 503 with a retry time, and is logged', async (t) => {
   const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
   for (const error of [new HistoryError('UNAVAILABLE', 'Chunk 7: checksum'), full]) {
     const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(error)));
@@ -128,7 +122,7 @@ t.test('failing storage is a 503 with a retry time, and is logged', async (t) =>
   }
 });
 
-t.test('damaged data is a 500 that names the way, and only the log names the place', async (t) => {
+test('damaged data is a 500 that names the way, and only the log names the place', async (t) => {
   for (const error of [
     new HistoryError('DAMAGED', 'Chunk 7: checksum'),
     new DamagedRow({ file: 'control.db', table: 'instances', row: 'demo vm vm-1' }),
@@ -143,7 +137,7 @@ t.test('damaged data is a 500 that names the way, and only the log names the pla
   }
 });
 
-t.test('an internal fault is a 500 without details, and is logged', async (t) => {
+test('an internal fault is a 500 without details, and is logged', async (t) => {
   const fault = new HistoryError('FAULT', 'x of undefined');
   fault.stack = 'TypeError: x of undefined\n at answer.ts';
   const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(fault)));
@@ -154,13 +148,10 @@ t.test('an internal fault is a 500 without details, and is logged', async (t) =>
   t.match(world.lines.join(), /x of undefined.*answer\.ts/s);
 });
 
-t.test(
-  'a query that needs more memory than a thread has is refused, without a retry',
-  async (t) => {
-    const died = new HistoryError('OUT_OF_MEMORY', 'The query thread 1 has stopped');
-    const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(died)));
-    await world.write([{ observedUnixMs: START_MS }]);
-    const answer = await world.call('QueryVMMonitoring', query);
-    t.match(answer, { status: 400, reason: 'RESPONSE_TOO_LARGE' });
-  },
-);
+test('a query that needs more memory than a thread has is refused, without a retry', async (t) => {
+  const died = new HistoryError('OUT_OF_MEMORY', 'The query thread 1 has stopped');
+  const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(died)));
+  await world.write([{ observedUnixMs: START_MS }]);
+  const answer = await world.call('QueryVMMonitoring', query);
+  t.match(answer, { status: 400, reason: 'RESPONSE_TOO_LARGE' });
+});

@@ -6,7 +6,7 @@
 import { gunzipSync } from 'node:zlib';
 import { create, fromBinary, toBinary, toJson } from '@bufbuild/protobuf';
 import * as fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import {
   ListVMMonitoringRequestSchema,
   ListVMMonitoringResponseSchema,
@@ -89,7 +89,7 @@ const answers: fc.Arbitrary<VmAnswer> = fc.record({
   failures: fc.constant([]),
 });
 
-t.test('the bytes of an answer are those that the framework makes of its message', async () => {
+test('the bytes of an answer are those that the framework makes of its message', async () => {
   await fc.assert(
     fc.property(answers, (answer) => {
       const message = answerMessage(answer);
@@ -144,7 +144,7 @@ const raw = (
 };
 const proto = { headers: { 'content-type': 'application/proto' } };
 
-t.test('an answer is the same in JSON, in protobuf and compressed', async (t) => {
+test('an answer is the same in JSON, in protobuf and compressed', async (t) => {
   const world = await startRpcWorld(t);
   await writeHour(world);
   const json = await raw(world, 'QueryVMMonitoring', JSON.stringify(query));
@@ -180,7 +180,7 @@ t.test('an answer is the same in JSON, in protobuf and compressed', async (t) =>
   t.equal(none.statusCode, 400, 'JSON is not protobuf');
 });
 
-t.test('refusals are the same as those of a method that the framework answers', async (t) => {
+test('refusals are the same as those of a method that the framework answers', async (t) => {
   const world = await startRpcWorld(t);
   await writeHour(world);
   const requests: readonly (readonly [method: string, request: object])[] = [

@@ -3,7 +3,7 @@
  * rest is stored, and requests that are unreadable as a whole.
  */
 import { create, toBinary } from '@bufbuild/protobuf';
-import t from 'tap';
+import { test } from 'tap';
 import { WriteSamplesRequestSchema } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
@@ -44,7 +44,7 @@ async function points(world: RpcWorld, name = VM): Promise<[string, number][]> {
   ]);
 }
 
-t.test('samples that cannot be true are rejected by index, and the rest is stored', async (t) => {
+test('samples that cannot be true are rejected by index, and the rest is stored', async (t) => {
   const world = await startRpcWorld(t);
   const at = (ms: number, value: number | string = 1) => ({
     vmName: 'vm-1',
@@ -76,7 +76,7 @@ t.test('samples that cannot be true are rejected by index, and the rest is store
   t.same(await points(world), [[String(START_SECONDS - 30), 7]], 'and nothing instead of them');
 });
 
-t.test('API-20: a resent batch gets the same answer', async (t) => {
+test('API-20: a resent batch gets the same answer', async (t) => {
   const world = await startRpcWorld(t);
   const rows = [{ ...now, values: [cpu(0)] }];
   const first = await write(world, rows, { batchId: 'b1' });
@@ -85,7 +85,7 @@ t.test('API-20: a resent batch gets the same answer', async (t) => {
   t.same(await points(world), [[String(START_SECONDS), 0]]);
 });
 
-t.test('a VM is named in full or by its id, in JSON or in binary', async (t) => {
+test('a VM is named in full or by its id, in JSON or in binary', async (t) => {
   const world = await startRpcWorld(t);
   await write(world, [{ ...now, vmName: 'by-id', values: [cpu(1)] }]);
   await write(world, [{ ...now, vmName: 'projects/demo/vms/in-full', values: [cpu(2)] }]);
@@ -105,32 +105,25 @@ t.test('a VM is named in full or by its id, in JSON or in binary', async (t) => 
   }
 });
 
-t.test(
-  'rows that name another project are rejected, even from a collector for all projects',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    for (const project of ['demo', 'other']) await makeProject(world, project);
-    const key = await world.issue('_system', ['collector']);
-    const rows = ['projects/demo/vms/own', 'projects/other/vms/foreign'].map((vmName) => ({
-      ...now,
-      vmName,
-      values: [cpu(1)],
-    }));
-    const answer = await world.call(
-      'WriteSamples',
-      { projectName: 'projects/demo', rows },
-      { key },
-    );
-    t.match(answer, { status: 403, reason: 'PROJECT_BOUNDARY' });
-    t.match(answer.body.message, /rows\[1\]\.vmName/, 'the field is named');
-    for (const project of ['demo', 'other']) {
-      const { items } = world.host.view(project).records('vm', { limit: 10 });
-      t.same(items, [], `nothing of it is stored in ${project}`);
-    }
-  },
-);
+test('rows that name another project are rejected, even from a collector for all projects', async (t) => {
+  const world = await startRpcWorld(t);
+  for (const project of ['demo', 'other']) await makeProject(world, project);
+  const key = await world.issue('_system', ['collector']);
+  const rows = ['projects/demo/vms/own', 'projects/other/vms/foreign'].map((vmName) => ({
+    ...now,
+    vmName,
+    values: [cpu(1)],
+  }));
+  const answer = await world.call('WriteSamples', { projectName: 'projects/demo', rows }, { key });
+  t.match(answer, { status: 403, reason: 'PROJECT_BOUNDARY' });
+  t.match(answer.body.message, /rows\[1\]\.vmName/, 'the field is named');
+  for (const project of ['demo', 'other']) {
+    const { items } = world.host.view(project).records('vm', { limit: 10 });
+    t.same(items, [], `nothing of it is stored in ${project}`);
+  }
+});
 
-t.test('each state is accepted, and an unreported one is unknown', async (t) => {
+test('each state is accepted, and an unreported one is unknown', async (t) => {
   const world = await startRpcWorld(t);
   const states = ['RUNNING', 'PAUSED', 'STOPPED', 'CRASHED', 'UNKNOWN', 'STATE_UNSPECIFIED'];
   const rows = states.map((state) => ({ ...now, vmName: state.toLowerCase(), state }));
@@ -144,7 +137,7 @@ t.test('each state is accepted, and an unreported one is unknown', async (t) => 
   t.equal(vms.length, 7);
 });
 
-t.test('an unreadable request is refused as a whole', async (t) => {
+test('an unreadable request is refused as a whole', async (t) => {
   const world = await startRpcWorld(t);
   const long = 'x'.repeat(300);
   const rows = [{ ...now, values: [cpu(1)] }];
@@ -174,7 +167,7 @@ t.test('an unreadable request is refused as a whole', async (t) => {
   t.same(world.lines, []);
 });
 
-t.test('a label with a line break loses only its sample; a name is put on one line', async (t) => {
+test('a label with a line break loses only its sample; a name is put on one line', async (t) => {
   const world = await startRpcWorld(t);
   const FS = 'svc_vm_filesystem_used_bytes';
   const of = (mountpoint: string) => ({ series: FS, labels: { mountpoint }, value: 1 });

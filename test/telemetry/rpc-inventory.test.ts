@@ -1,7 +1,7 @@
 /**
  * `ListVMMonitoring` on the wire: old values are never displayed as current, and pages stay right.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
 import { noRows } from '../../sqlite/telemetry/history/rows.ts';
 import { vmMethods } from '../../src/telemetry/query/vm/vm-queries.ts';
@@ -25,7 +25,7 @@ function row(secondsAgo: number, cpu?: number, more: Partial<SampleRow> = {}): S
   return { observedUnixMs: START_MS - secondsAgo * 1000, state: 'RUNNING', values, ...more };
 }
 
-t.test('The inventory', async (t) => {
+test('The inventory', async (t) => {
   const list = async (world: RpcWorld, request: object = {}) =>
     (await world.call('ListVMMonitoring', { projectName: 'projects/demo', ...request })).body;
   const memory = (value: number) => ({ series: MEMORY, value });
@@ -214,7 +214,7 @@ t.test('The inventory', async (t) => {
       'no VM that existed throughout is left out',
     );
   });
-  await t.test('a VM whose storage is damaged is not live; the others are unchanged', (t) => {
+  await t.test('a VM whose storage is damaged is not live; the others are unchanged', async (t) => {
     const expanded = { isAvailable: true, state: 'OFF' };
     const named = { displayName: 'x', datacenter: 'DC-1', expandedMonitoring: false } as const;
     const known = { ...named, expanded };
@@ -238,7 +238,6 @@ t.test('The inventory', async (t) => {
     t.match(good, { state: 'RUNNING', vcpus: 2, telemetry: { state: 'LIVE' } });
     t.same(bad.telemetry, { state: 'ERROR' });
     t.match([bad, unseen], [{ state: 'UNKNOWN' }, { telemetry: { state: 'NEVER' } }]);
-    t.end();
   });
   await t.test('bad pages are refused', async (t) => {
     const world = await startRpcWorld(t);

@@ -3,7 +3,7 @@
  * name, and no reason turns an absent value into a value.
  */
 import Database from 'better-sqlite3';
-import t from 'tap';
+import { test } from 'tap';
 import {
   type RpcWorld,
   type SampleRow,
@@ -208,7 +208,7 @@ const cases: readonly Case[] = [
 ];
 
 for (const { name, sent, change, quality } of cases) {
-  t.test(name, async (t) => {
+  test(name, async (t) => {
     const world = await startRpcWorld(t);
     await world.write(sent);
     const reported = (await ask(world, change)).quality;
@@ -217,20 +217,17 @@ for (const { name, sent, change, quality } of cases) {
   });
 }
 
-t.test(
-  'MEAS-01: a resize, a conflict and an out-of-range value keep the observed readings',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    await world.write(rows(3660, (i) => ({ [CPU]: i === 122 ? 113 : 10 + (i % 2) })));
-    await world.write(rows(0, () => ({ [CPU]: 50 })));
-    const { series, quality } = await ask(world);
-    t.same(series[0].points.at(-1), { timeUnix: at(0), value: (113 + 11) / 2 });
-    t.match(quality.metrics, [{ reason: 'OUT_OF_RANGE' }], 'most limiting first');
-    t.same(quality.reasons, ['OUT_OF_RANGE', 'CONFLICTING_SAMPLES']);
-  },
-);
+test('MEAS-01: a resize, a conflict and an out-of-range value keep the observed readings', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(3660, (i) => ({ [CPU]: i === 122 ? 113 : 10 + (i % 2) })));
+  await world.write(rows(0, () => ({ [CPU]: 50 })));
+  const { series, quality } = await ask(world);
+  t.same(series[0].points.at(-1), { timeUnix: at(0), value: (113 + 11) / 2 });
+  t.match(quality.metrics, [{ reason: 'OUT_OF_RANGE' }], 'most limiting first');
+  t.same(quality.reasons, ['OUT_OF_RANGE', 'CONFLICTING_SAMPLES']);
+});
 
-t.test('ERR-07: retired or missing telemetry is absent, neither zero nor a recovery', async (t) => {
+test('ERR-07: retired or missing telemetry is absent, neither zero nor a recovery', async (t) => {
   const world = await startRpcWorld(t);
   const crash = { state: 'CRASHED', stateReason: 'crashed', values: [] };
   await world.write(rows(3660, busy, (i) => (i < 61 ? {} : crash)));
@@ -252,7 +249,7 @@ t.test('ERR-07: retired or missing telemetry is absent, neither zero nor a recov
   );
 });
 
-t.test('the age of telemetry grows from its newest observation while no rows arrive', async (t) => {
+test('the age of telemetry grows from its newest observation while no rows arrive', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3660, busy).slice(0, 62));
   await world.history.flush();
@@ -272,7 +269,7 @@ t.test('the age of telemetry grows from its newest observation while no rows arr
   ]);
 });
 
-t.test('MEAS-05: unreadable history is an error, neither empty nor zero', async (t) => {
+test('MEAS-05: unreadable history is an error, neither empty nor zero', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3660, busy));
   await world.history.flush();
@@ -295,55 +292,49 @@ t.test('MEAS-05: unreadable history is an error, neither empty nor zero', async 
   );
 });
 
-t.test(
-  'MEAS-03: disk and network rates are the VM’s sum, then one series per device',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    const device = (name: string, i: number) => ({
-      series: 'svc_vm_network_transmit_bytes_total',
-      labels: { interface: name },
-      value: i,
-    });
-    await world.write(
-      rows(
-        120,
-        () => ({}),
-        (i) => ({ values: [device('eth0', i * 300), device('eth1', i * 600)] }),
-      ),
-    );
-    const request = { metricIds: ['network_transmit_bytes_per_second'], startTimeUnix: at(0) };
-    const { series } = await ask(world, request);
-    const point = (value: number) => [{ timeUnix: at(0), value }];
-    const unit = 'bytes_per_second';
-    t.match(series, [
-      { labels: {}, unit, points: point(30) },
-      { labels: { interface: 'eth0' }, unit, points: point(10) },
-      { labels: { interface: 'eth1' }, unit, points: point(20) },
-    ]);
-  },
-);
+test('MEAS-03: disk and network rates are the VM’s sum, then one series per device', async (t) => {
+  const world = await startRpcWorld(t);
+  const device = (name: string, i: number) => ({
+    series: 'svc_vm_network_transmit_bytes_total',
+    labels: { interface: name },
+    value: i,
+  });
+  await world.write(
+    rows(
+      120,
+      () => ({}),
+      (i) => ({ values: [device('eth0', i * 300), device('eth1', i * 600)] }),
+    ),
+  );
+  const request = { metricIds: ['network_transmit_bytes_per_second'], startTimeUnix: at(0) };
+  const { series } = await ask(world, request);
+  const point = (value: number) => [{ timeUnix: at(0), value }];
+  const unit = 'bytes_per_second';
+  t.match(series, [
+    { labels: {}, unit, points: point(30) },
+    { labels: { interface: 'eth0' }, unit, points: point(10) },
+    { labels: { interface: 'eth1' }, unit, points: point(20) },
+  ]);
+});
 
-t.test(
-  'SRC-19: REPORTED_ELSEWHERE: another collector reports the VM, and these rows are rejected',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    await world.write(rows(3660, busy));
-    t.match(await ask(world), { quality: { state: 'LIVE', reasons: [] } });
-    const { project, id } = { project: 'demo', id: VM.split('/').at(-1) ?? '' };
-    const row = { vm: id, observedMs: START_MS, sequence: 1, boot: 'domain-1', vcpus: 2 };
-    const { rejected } = await world.ingest.write({
-      project,
-      batchId: '',
-      reach: { name: 'collectors/keys/other', datacenter: null, vm: null },
-      rows: [{ ...row, state: 1, stateReason: '', series: [CPU], values: [1] }],
-    });
-    t.same(rejected, [{ row: 0, series: '', reason: 'REPORTED_ELSEWHERE' }]);
-    t.match(await ask(world), {
-      quality: {
-        state: 'LIVE',
-        reasons: ['REPORTED_ELSEWHERE'],
-        metrics: [{ state: 'LIVE', reason: 'REPORTED_ELSEWHERE' }],
-      },
-    });
-  },
-);
+test('SRC-19: REPORTED_ELSEWHERE: another collector reports the VM, and these rows are rejected', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(3660, busy));
+  t.match(await ask(world), { quality: { state: 'LIVE', reasons: [] } });
+  const { project, id } = { project: 'demo', id: VM.split('/').at(-1) ?? '' };
+  const row = { vm: id, observedMs: START_MS, sequence: 1, boot: 'domain-1', vcpus: 2 };
+  const { rejected } = await world.ingest.write({
+    project,
+    batchId: '',
+    reach: { name: 'collectors/keys/other', datacenter: null, vm: null },
+    rows: [{ ...row, state: 1, stateReason: '', series: [CPU], values: [1] }],
+  });
+  t.same(rejected, [{ row: 0, series: '', reason: 'REPORTED_ELSEWHERE' }]);
+  t.match(await ask(world), {
+    quality: {
+      state: 'LIVE',
+      reasons: ['REPORTED_ELSEWHERE'],
+      metrics: [{ state: 'LIVE', reason: 'REPORTED_ELSEWHERE' }],
+    },
+  });
+});

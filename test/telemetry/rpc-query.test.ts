@@ -3,7 +3,7 @@
  * point that was not observed is not in an answer, and that an observed 0 is.
  */
 import * as fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import {
   type RpcWorld,
   type SampleRow,
@@ -130,7 +130,7 @@ const badQueries: readonly BadQuery[] = [
   },
 ];
 
-t.test('A query that cannot be answered', async (t) => {
+test('A query that cannot be answered', async (t) => {
   const world = await startRpcWorld(t);
   await world.write([row(0, 1)]);
   for (const { name, change, status = 400, reason, field, message } of badQueries) {
@@ -145,7 +145,7 @@ t.test('A query that cannot be answered', async (t) => {
   t.same(world.lines, []);
 });
 
-t.test('the bounds in use are returned', async (t) => {
+test('the bounds in use are returned', async (t) => {
   const world = await startRpcWorld(t);
   await world.write([row(0, 1)]);
   const bounds = async (start: number, end: number, stepSeconds: number) => {
@@ -163,7 +163,7 @@ t.test('the bounds in use are returned', async (t) => {
   t.match(await ask(world, { startTimeUnix: at(600_000) }), { reason: 'TOO_MANY_POINTS' });
 });
 
-t.test('Points and quality', async (t) => {
+test('Points and quality', async (t) => {
   await t.test(
     'API-10: an observed 0 is answered as 0, and unobserved values are left out',
     async (t) => {
@@ -270,7 +270,7 @@ t.test('Points and quality', async (t) => {
   });
 });
 
-t.test('MEAS-06: answers contain only observed points', async (t) => {
+test('MEAS-06: answers contain only observed points', async (t) => {
   const world = await startRpcWorld(t);
   let vm = 0;
   const readings = fc.array(

@@ -1,6 +1,6 @@
 /** Single VMs and filtered lists, expanded monitoring, and the extremes of steps, on the wire. */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import {
   type RpcWorld,
   type SampleRow,
@@ -44,7 +44,7 @@ async function pagesOf(world: RpcWorld, filter: object, pageSize = 50) {
   return { ids, pages };
 }
 
-t.test('API-34: VMs are filtered by text, state and data center, with their count', async (t) => {
+test('API-34: VMs are filtered by text, state and data center, with their count', async (t) => {
   const world = await startRpcWorld(t);
   const many = Array.from({ length: 7 }, (_, i) => row(`web-${i}`, 0));
   await world.write([
@@ -89,7 +89,7 @@ t.test('API-34: VMs are filtered by text, state and data center, with their coun
   }
 });
 
-t.test('API-35: a single VM is returned as in the list, and only in its project', async (t) => {
+test('API-35: a single VM is returned as in the list, and only in its project', async (t) => {
   const world = await startRpcWorld(t);
   await world.write([row('vm-1', 0, { vcpus: 2, displayName: 'web' })]);
   const get = (name: string, key = world.keys.read) =>
@@ -110,41 +110,38 @@ t.test('API-35: a single VM is returned as in the list, and only in its project'
   t.match(await get(VM), { status: 404 }, 'nor one that was removed');
 });
 
-t.test(
-  'API-35: a VM reports whether expanded monitoring is available, and its state',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    const editor = { person: await world.signedInAs('demo', 'EDITOR') };
-    await world.write([row('vm-1', 0)]);
-    const expanded = async (name = VM) =>
-      (await world.call('GetVMMonitoring', { name })).body.expanded;
-    t.same(await expanded(), { available: true, reason: '', state: 'OFF' });
-    await world.call('EnrolVm', { vmName: VM, requestId: randomUUID() }, editor);
-    const tokenExpiresUnix = String(START_SECONDS + 86_400);
-    t.same(await expanded(), { available: true, reason: '', state: 'OFFERED', tokenExpiresUnix });
-    await world.call('UnenrolVm', { vmName: VM, requestId: randomUUID() }, editor);
-    t.same(await expanded(), { available: true, reason: '', state: 'OFF' });
-    await submit(world.host, { project: 'demo', by: { kind: 'operator', name: 'test' } }, (draft) =>
-      draft.putRecord({
-        kind: 'vm',
-        id: 'far',
-        body: {
-          displayName: 'x',
-          datacenter: 'DC-2',
-          expandedMonitoring: false,
-          registeredMs: 0,
-        },
-      }),
-    );
-    t.same(await expanded(`${PROJECT}/vms/far`), {
-      available: false,
-      reason: 'OTHER_DATACENTER',
-      state: 'OFF',
-    });
-  },
-);
+test('API-35: a VM reports whether expanded monitoring is available, and its state', async (t) => {
+  const world = await startRpcWorld(t);
+  const editor = { person: await world.signedInAs('demo', 'EDITOR') };
+  await world.write([row('vm-1', 0)]);
+  const expanded = async (name = VM) =>
+    (await world.call('GetVMMonitoring', { name })).body.expanded;
+  t.same(await expanded(), { available: true, reason: '', state: 'OFF' });
+  await world.call('EnrolVm', { vmName: VM, requestId: randomUUID() }, editor);
+  const tokenExpiresUnix = String(START_SECONDS + 86_400);
+  t.same(await expanded(), { available: true, reason: '', state: 'OFFERED', tokenExpiresUnix });
+  await world.call('UnenrolVm', { vmName: VM, requestId: randomUUID() }, editor);
+  t.same(await expanded(), { available: true, reason: '', state: 'OFF' });
+  await submit(world.host, { project: 'demo', by: { kind: 'operator', name: 'test' } }, (draft) =>
+    draft.putRecord({
+      kind: 'vm',
+      id: 'far',
+      body: {
+        displayName: 'x',
+        datacenter: 'DC-2',
+        expandedMonitoring: false,
+        registeredMs: 0,
+      },
+    }),
+  );
+  t.same(await expanded(`${PROJECT}/vms/far`), {
+    available: false,
+    reason: 'OTHER_DATACENTER',
+    state: 'OFF',
+  });
+});
 
-t.test('API-36: a step reports its minimum and maximum on request', async (t) => {
+test('API-36: a step reports its minimum and maximum on request', async (t) => {
   const world = await startRpcWorld(t);
   const values = [10, 70, 40, 20];
   await world.write(

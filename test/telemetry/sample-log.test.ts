@@ -1,6 +1,6 @@
 /** Entries of the sample log fit into one message of any stream, whatever their rows hold. */
 import { Buffer } from 'node:buffer';
-import t from 'tap';
+import { test } from 'tap';
 import { PartitionWriter, pastEntries } from '../../actors/telemetry/sample-log.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
@@ -27,7 +27,7 @@ function wordyRow(vm: string): IngestRow {
   return { ...cpuRow(vm, START_MS, 1), boot: noise(200), stateReason: noise(200) };
 }
 
-t.test('requests of long, random texts share no entry larger than a message', async (t) => {
+test('requests of long, random texts share no entry larger than a message', async (t) => {
   const world = await openAlertingWorld(t);
   const writer = new PartitionWriter(world);
   const sizes: number[] = [];
@@ -51,7 +51,7 @@ t.test('requests of long, random texts share no entry larger than a message', as
   t.equal(stored, 4 * 2_005);
 });
 
-t.test('hundreds of VMs with different layouts still share an entry', async (t) => {
+test('hundreds of VMs with different layouts still share an entry', async (t) => {
   const world = await openAlertingWorld(t);
   const writer = new PartitionWriter(world);
   const names = ['receive_bytes_total', 'transmit_bytes_total', 'receive_packets', 'drops'];

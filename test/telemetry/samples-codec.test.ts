@@ -5,7 +5,7 @@
 import { Buffer } from 'node:buffer';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
 import {
   decodeBatch,
@@ -100,7 +100,7 @@ function rowsOf(batch: SampleBatch): unknown[] {
   }));
 }
 
-t.test('a batch of any rows is decoded bit for bit', async (t) => {
+test('a batch of any rows is decoded bit for bit', async (t) => {
   fc.assert(
     fc.property(rows, finite, (list, receivedMs) => {
       const batch = built(list, receivedMs);
@@ -117,7 +117,7 @@ t.test('a batch of any rows is decoded bit for bit', async (t) => {
   t.equal(empty.count, 0, 'an empty batch, too');
 });
 
-t.test('any double written as a number is read as the same double', async (t) => {
+test('any double written as a number is read as the same double', async (t) => {
   fc.assert(
     fc.property(fc.array(fc.oneof(value, fc.constant(Number.NaN)), { maxLength: 40 }), (list) => {
       const writer = new ByteWriter(1);
@@ -132,7 +132,7 @@ t.test('any double written as a number is read as the same double', async (t) =>
   t.pass('2000 lists of numbers');
 });
 
-t.test('appending two batches to one builder equals adding all their rows', async (t) => {
+test('appending two batches to one builder equals adding all their rows', async (t) => {
   fc.assert(
     fc.property(rows, rows, (first, second) => {
       const builder = new BatchBuilder();
@@ -159,7 +159,7 @@ t.test('appending two batches to one builder equals adding all their rows', asyn
   t.equal(builder.build(3).count, 0, 'a refused row leaves nothing behind');
 });
 
-t.test('truncated or altered bytes are rejected with a reason, never read in part', async (t) => {
+test('truncated or altered bytes are rejected with a reason, never read in part', async (t) => {
   const [fleet] = fleetRows({ vms: 20, fromMs: 1e12, toMs: 1e12 + 1, stepMs: 30_000, seed: 1 });
   const small = built([
     {
@@ -204,7 +204,7 @@ t.test('truncated or altered bytes are rejected with a reason, never read in par
   t.throws(() => encodeBatch({ ...small, values: Float64Array.of(1, Number.NaN) }), RangeError);
 });
 
-t.test('a builder counts the bytes of each text once, until it builds', async (t) => {
+test('a builder counts the bytes of each text once, until it builds', async (t) => {
   const builder = new BatchBuilder();
   const series = ['x{device="é"}', 'y'];
   const plain = { project: 'demo', observedMs: 1, sequence: 1, vcpus: 2, state: 1 };
@@ -224,14 +224,14 @@ t.test('a builder counts the bytes of each text once, until it builds', async (t
   t.equal(builder.textBytes, once, 'even for a known layout');
 });
 
-t.test('a single row of one VM takes less than 200 bytes, ids and names included', async (t) => {
+test('a single row of one VM takes less than 200 bytes, ids and names included', async (t) => {
   const [batch] = fleetRows({ vms: 1, fromMs: 1e12, toMs: 1e12 + 1, stepMs: 30_000, seed: 3 });
   if (batch === undefined) throw new Error('The fleet gave no batch');
   const bytes = encodeEntry({ kind: 'batch', batch }).length;
   t.ok(bytes < 200, `${bytes} bytes for 13 samples`);
 });
 
-t.test('every kind of log entry is decoded equal, and an unknown kind is rejected', async (t) => {
+test('every kind of log entry is decoded equal, and an unknown kind is rejected', async (t) => {
   const batch = built([]);
   const rule = {
     project: 'demo',

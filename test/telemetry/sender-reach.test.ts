@@ -4,7 +4,7 @@
  * reported by row and series, and nothing rejected is stored.
  */
 
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import type { WriteAnswer } from '../../actors/telemetry/ingest/ingest-port.ts';
 import { PartitionWriter, pastEntries } from '../../actors/telemetry/sample-log.ts';
@@ -100,36 +100,29 @@ function withoutPosition({ sequence: _, ...answer }: WriteAnswer) {
   return answer;
 }
 
-t.test(
-  'a collector of a data center registers its VMs there and reports only for it',
-  async (t) => {
-    const world = await reaching(t);
-    await world.write([cpuRow('vm-1', START_MS, 1)], ANY);
-    await world.write([cpuRow('vm-2', START_MS, 1)], DC2);
-    t.match(world.vm('vm-1'), { datacenter: 'DC-1' }, 'not bound: the node’s');
-    t.match(world.vm('vm-2'), { datacenter: 'DC-2' });
-    const answer = await world.write(
-      [
-        cpuRow('vm-2', START_MS + 1, 2),
-        cpuRow('vm-1', START_MS + 1, 3),
-        cpuRow('vm-3', START_MS, 4),
-      ],
-      DC2,
-    );
-    t.same(withoutPosition(answer), {
-      accepted: 2,
-      duplicates: 0,
-      rejected: [{ row: 1, series: '', reason: 'OTHER_DATACENTER' }],
-    });
-    t.same(world.reports, [undefined, 'DC-2', 'DC-2']);
-    t.equal((await stored(world)).length, 4, 'the rejected row is in no log');
-    const refused = await world.write([cpuRow('vm-2', START_MS + 2, 5)], DC3);
-    t.match(refused, { accepted: 0, rejected: [{ reason: 'OTHER_DATACENTER' }] });
-    t.equal(world.reports.length, 3, 'rows that were all rejected are not a report');
-  },
-);
+test('a collector of a data center registers its VMs there and reports only for it', async (t) => {
+  const world = await reaching(t);
+  await world.write([cpuRow('vm-1', START_MS, 1)], ANY);
+  await world.write([cpuRow('vm-2', START_MS, 1)], DC2);
+  t.match(world.vm('vm-1'), { datacenter: 'DC-1' }, 'not bound: the node’s');
+  t.match(world.vm('vm-2'), { datacenter: 'DC-2' });
+  const answer = await world.write(
+    [cpuRow('vm-2', START_MS + 1, 2), cpuRow('vm-1', START_MS + 1, 3), cpuRow('vm-3', START_MS, 4)],
+    DC2,
+  );
+  t.same(withoutPosition(answer), {
+    accepted: 2,
+    duplicates: 0,
+    rejected: [{ row: 1, series: '', reason: 'OTHER_DATACENTER' }],
+  });
+  t.same(world.reports, [undefined, 'DC-2', 'DC-2']);
+  t.equal((await stored(world)).length, 4, 'the rejected row is in no log');
+  const refused = await world.write([cpuRow('vm-2', START_MS + 2, 5)], DC3);
+  t.match(refused, { accepted: 0, rejected: [{ reason: 'OTHER_DATACENTER' }] });
+  t.equal(world.reports.length, 3, 'rows that were all rejected are not a report');
+});
 
-t.test('the first of two data centers that report a new VM at once gets it', async (t) => {
+test('the first of two data centers that report a new VM at once gets it', async (t) => {
   const world = await reaching(t);
   const answers = await Promise.all([
     world.write([cpuRow('vm-9', START_MS, 1)], DC2),
@@ -143,36 +136,29 @@ t.test('the first of two data centers that report a new VM at once gets it', asy
   t.equal((await stored(world)).length, 2);
 });
 
-t.test(
-  'another data center’s VM is known after a restart, and only the node can move it',
-  async (t) => {
-    const world = await reaching(t);
-    await world.write([cpuRow('vm-2', START_MS, 1)], DC2);
-    const after = new VmRegistry({ ...world, datacenter: 'DC-9' });
-    t.match(after.finder(PROJECT)('vm-2'), { datacenter: 'DC-2' });
-    const renamed = () => ({ ...cpuRow('vm-2', world.clock.now(), 1), displayName: 'db' });
-    /** Once the previous source has been silent for three intervals. */
-    const takeOver = async (reach?: SenderReach): Promise<void> => {
-      for (let round = 0; round < 4; round++) {
-        await world.clock.advance(30_000);
-        await world.write([renamed()], reach);
-      }
-    };
-    await takeOver(ANY);
-    t.match(
-      world.vm('vm-2'),
-      { datacenter: 'DC-2', displayName: 'db' },
-      'an unbound key moves none',
-    );
-    await takeOver();
-    t.match(world.vm('vm-2'), { datacenter: 'DC-1' }, 'the node’s own collector observes it here');
-    t.match(await world.write([cpuRow('vm-2', START_MS + 1, 1)], DC2), {
-      rejected: [{ reason: 'OTHER_DATACENTER' }],
-    });
-  },
-);
+test('another data center’s VM is known after a restart, and only the node can move it', async (t) => {
+  const world = await reaching(t);
+  await world.write([cpuRow('vm-2', START_MS, 1)], DC2);
+  const after = new VmRegistry({ ...world, datacenter: 'DC-9' });
+  t.match(after.finder(PROJECT)('vm-2'), { datacenter: 'DC-2' });
+  const renamed = () => ({ ...cpuRow('vm-2', world.clock.now(), 1), displayName: 'db' });
+  /** Once the previous source has been silent for three intervals. */
+  const takeOver = async (reach?: SenderReach): Promise<void> => {
+    for (let round = 0; round < 4; round++) {
+      await world.clock.advance(30_000);
+      await world.write([renamed()], reach);
+    }
+  };
+  await takeOver(ANY);
+  t.match(world.vm('vm-2'), { datacenter: 'DC-2', displayName: 'db' }, 'an unbound key moves none');
+  await takeOver();
+  t.match(world.vm('vm-2'), { datacenter: 'DC-1' }, 'the node’s own collector observes it here');
+  t.match(await world.write([cpuRow('vm-2', START_MS + 1, 1)], DC2), {
+    rejected: [{ reason: 'OTHER_DATACENTER' }],
+  });
+});
 
-t.test('the expanded series are those that only a guest can report', (t) => {
+test('the expanded series are those that only a guest can report', async (t) => {
   t.same([...EXPANDED_SERIES].sort(), [
     'svc_vm_load1',
     'svc_vm_memory_available_bytes',
@@ -181,10 +167,9 @@ t.test('the expanded series are those that only a guest can report', (t) => {
   ]);
   const others = [...metricCatalogue.values()].filter(({ expanded }) => !expanded);
   t.notOk(others.some(({ promqlName }) => EXPANDED_SERIES.has(promqlName)));
-  t.end();
 });
 
-t.test('an agent writes expanded series of its own VM, and nothing else', async (t) => {
+test('an agent writes expanded series of its own VM, and nothing else', async (t) => {
   const world = await reaching(t);
   await world.write([
     { ...cpuRow('vm-1', START_MS, 1), displayName: 'web' },
@@ -237,7 +222,7 @@ t.test('an agent writes expanded series of its own VM, and nothing else', async 
   t.same(world.reports, [undefined], 'an agent keeps no data center live');
 });
 
-t.test('a guest’s clock is not its VM’s: an agent’s faults mark no other reading', async (t) => {
+test('a guest’s clock is not its VM’s: an agent’s faults mark no other reading', async (t) => {
   const world = await reaching(t);
   await world.write([{ ...cpuRow('vm-1', START_MS, 1), sequence: 1 }]);
   const answer = await world.write(
@@ -253,7 +238,7 @@ t.test('a guest’s clock is not its VM’s: an agent’s faults mark no other r
   t.same(world.noted, ['vm-1 CLOCK_AHEAD'], 'a collector’s is recorded');
 });
 
-t.test('only an agent reports expanded series: no collector does, for any VM', async (t) => {
+test('only an agent reports expanded series: no collector does, for any VM', async (t) => {
   const world = await reaching(t);
   const labelled = `${LOAD}{a="b"}`;
   const both = (ms: number, series = LOAD) => ({
@@ -304,7 +289,7 @@ t.test('only an agent reports expanded series: no collector does, for any VM', a
   t.equal(world.vm('vm-1'), undefined, 'nor does it restore a removed VM');
 });
 
-t.test('the credential that registers a VM is recorded by its name', async (t) => {
+test('the credential that registers a VM is recorded by its name', async (t) => {
   const world = await reaching(t);
   const seen: Actor[] = [];
   world.host.onApplied(({ commit }) => void seen.push(...commit.decisions.map(({ by }) => by)));
@@ -316,38 +301,35 @@ t.test('the credential that registers a VM is recorded by its name', async (t) =
   ]);
 });
 
-t.test(
-  'a VM whose agent reports first belongs to the data center of its first collector',
-  async (t) => {
-    const world = await reaching(t);
-    const expected = { displayName: 'vm-1', datacenter: 'DC-1', expandedMonitoring: true };
-    const facts = {
-      registeredMs: START_MS,
-      exportShard: 0,
-      hasAgent: true,
-      isExpected: true,
-    } as const;
-    await world.put('vm-1', { ...expected, ...facts });
-    t.match(await world.write([agentRow(START_MS)], AGENT), { accepted: 1 });
-    t.match(world.vm('vm-1'), { isExpected: true });
-    await world.write([{ ...cpuRow('vm-1', START_MS + 1, 1), displayName: 'web' }], DC2);
-    const { isExpected: _, ...known } = facts;
-    const reportedBy = { source: 'collectors/dc2', turn: 1, sinceMs: START_MS };
-    t.same(world.vm('vm-1'), {
-      ...expected,
-      ...known,
-      reportedBy,
-      datacenter: 'DC-2',
-      displayName: 'web',
-    });
-    t.match(await world.write([agentRow(START_MS + 2)], AGENT), {
-      accepted: 0,
-      rejected: [{ row: 0, series: '', reason: 'OTHER_DATACENTER' }],
-    });
-  },
-);
+test('a VM whose agent reports first belongs to the data center of its first collector', async (t) => {
+  const world = await reaching(t);
+  const expected = { displayName: 'vm-1', datacenter: 'DC-1', expandedMonitoring: true };
+  const facts = {
+    registeredMs: START_MS,
+    exportShard: 0,
+    hasAgent: true,
+    isExpected: true,
+  } as const;
+  await world.put('vm-1', { ...expected, ...facts });
+  t.match(await world.write([agentRow(START_MS)], AGENT), { accepted: 1 });
+  t.match(world.vm('vm-1'), { isExpected: true });
+  await world.write([{ ...cpuRow('vm-1', START_MS + 1, 1), displayName: 'web' }], DC2);
+  const { isExpected: _, ...known } = facts;
+  const reportedBy = { source: 'collectors/dc2', turn: 1, sinceMs: START_MS };
+  t.same(world.vm('vm-1'), {
+    ...expected,
+    ...known,
+    reportedBy,
+    datacenter: 'DC-2',
+    displayName: 'web',
+  });
+  t.match(await world.write([agentRow(START_MS + 2)], AGENT), {
+    accepted: 0,
+    rejected: [{ row: 0, series: '', reason: 'OTHER_DATACENTER' }],
+  });
+});
 
-t.test('the same batch id from two senders is two batches', async (t) => {
+test('the same batch id from two senders is two batches', async (t) => {
   const world = await reaching(t);
   await world.write([cpuRow('vm-1', START_MS, 1)], DC2, 'b');
   const other = await world.write([cpuRow('vm-1', START_MS, 1)], DC3, 'b');
@@ -357,7 +339,7 @@ t.test('the same batch id from two senders is two batches', async (t) => {
   t.match(beside, { accepted: 0, rejected: [{ reason: 'REPORTED_ELSEWHERE' }] });
 });
 
-t.test('a data center that has ever reported is judged after a restart, too', async (t) => {
+test('a data center that has ever reported is judged after a restart, too', async (t) => {
   const world = await openAlertingWorld(t);
   const start = () => {
     const datacenters = new Datacenters({ ...world, datacenter: 'DC-1', silenceMs: 90_000 });

@@ -3,7 +3,7 @@
  * the rest stays, and projects without queries are dropped.
  */
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { RecordReader } from '../../sqlite/platform/control/record-reader.ts';
 import { Budget } from '../../src/telemetry/promql/budget.ts';
 import { createMatcher } from '../../src/telemetry/promql/matcher.ts';
@@ -52,7 +52,7 @@ function start(t: Test, labelSetsMax?: number) {
   };
 }
 
-t.test('a record that changes relabels its VM, and entries of other VMs stay', async (t) => {
+test('a record that changes relabels its VM, and entries of other VMs stay', async (t) => {
   const { world, select } = start(t);
   for (const vm of ['a', 'b', 'c']) {
     world.record(vm, `name of ${vm}`);
@@ -73,28 +73,25 @@ t.test('a record that changes relabels its VM, and entries of other VMs stay', a
   t.equal(joined.get('d')?.labels.get('vm_name'), 'joins');
 });
 
-t.test(
-  'the least recently queried projects are dropped if there are too many series',
-  async (t) => {
-    const { world, select } = start(t, 4);
-    const projects = ['one', 'two', 'three'];
-    for (const project of projects) {
-      for (const vm of ['a', 'b']) {
-        world.record(vm, 'n', { project });
-        world.append({ at: 0, vm, project, values: { x: 1 } });
-      }
+test('the least recently queried projects are dropped if there are too many series', async (t) => {
+  const { world, select } = start(t, 4);
+  const projects = ['one', 'two', 'three'];
+  for (const project of projects) {
+    for (const vm of ['a', 'b']) {
+      world.record(vm, 'n', { project });
+      world.append({ at: 0, vm, project, values: { x: 1 } });
     }
-    const labels = (project: string) => select(project).get('a')?.labels;
-    const first = new Map(projects.slice(0, 2).map((project) => [project, labels(project)]));
-    t.equal(labels('one'), first.get('one'), 'there is space for two');
-    labels('three');
-    t.equal(labels('one'), first.get('one'), 'used in the meantime');
-    t.not(labels('two'), first.get('two'));
-    t.same(labels('two')?.pairs, first.get('two')?.pairs, 'and the answer is the same');
-  },
-);
+  }
+  const labels = (project: string) => select(project).get('a')?.labels;
+  const first = new Map(projects.slice(0, 2).map((project) => [project, labels(project)]));
+  t.equal(labels('one'), first.get('one'), 'there is space for two');
+  labels('three');
+  t.equal(labels('one'), first.get('one'), 'used in the meantime');
+  t.not(labels('two'), first.get('two'));
+  t.same(labels('two')?.pairs, first.get('two')?.pairs, 'and the answer is the same');
+});
 
-t.test('each series that is found counts in the budget, as does each label set', async (t) => {
+test('each series that is found counts in the budget, as does each label set', async (t) => {
   const { world, open } = start(t);
   for (const vm of ['a', 'b', 'c']) world.append({ at: 0, vm, values: { x: 1 } });
   const matchers = [createMatcher('__name__', '=', 'x')];
@@ -109,7 +106,7 @@ t.test('each series that is found counts in the budget, as does each label set',
   t.equal(sets.bytes, 3 * STORED_SERIES_BYTES);
 });
 
-t.test('VMs that do not match are checked only until the query is cancelled', async (t) => {
+test('VMs that do not match are checked only until the query is cancelled', async (t) => {
   const { world, open } = start(t);
   for (let vm = 0; vm < 40; vm++) world.append({ at: 0, vm: `vm-${vm}`, values: { x: 1 } });
   const matchers = [createMatcher('vm', '=', 'none of them')];

@@ -3,7 +3,7 @@
  * an error, and never returns an empty or partial success. The same queries of a neighbour are
  * answered as before, and the project's own once its rows are stored.
  */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { recoverRows } from '../../actors/telemetry/row-recovery.ts';
 import { historyCheck } from '../../src/platform/health.ts';
 import { addExportRoutes } from '../../src/telemetry/export/export-routes.ts';
@@ -111,70 +111,67 @@ async function comeFromLog({ history, stream, clock }: PromqlServer): Promise<vo
   await recovering;
 }
 
-t.test(
-  'rows that the store could not take are an error in every answer, until they are read',
-  async (t) => {
-    const { world, answersOf } = await openWorld(t);
-    const limits = { demo: Number.POSITIVE_INFINITY };
-    world.history.boundProjects({
-      of: (project) => ({
-        headBytes: project === 'demo' ? limits.demo : Number.POSITIVE_INFINITY,
-      }),
-    });
-    const neighbour = await answersOf('other');
-    t.equal(historyCheck(world.history)().state, 'ready');
+test('rows that the store could not take are an error in every answer, until they are read', async (t) => {
+  const { world, answersOf } = await openWorld(t);
+  const limits = { demo: Number.POSITIVE_INFINITY };
+  world.history.boundProjects({
+    of: (project) => ({
+      headBytes: project === 'demo' ? limits.demo : Number.POSITIVE_INFINITY,
+    }),
+  });
+  const neighbour = await answersOf('other');
+  t.equal(historyCheck(world.history)().state, 'ready');
 
-    // Ingest still sees free space, which is used up when the rows reach the head.
-    const append = world.stream.append.bind(world.stream);
-    world.stream.append = (one) => {
-      limits.demo = 1;
-      return append(one);
-    };
-    await world.writeTo('demo', [...rows('vm-1', 8, 60), ...rows('vm-new', 10, 0)]);
-    world.stream.append = append;
-    const answers = await answersOf('demo');
-    const unavailable = { status: 503, body: { status: 'error', errorType: 'unavailable' } };
-    t.match(answers, {
-      query: {
-        status: 200,
-        body: {
-          quality: { state: 'ERROR', metrics: [{ state: 'ERROR', reason: 'STORE_FULL' }] },
-          series: [],
-        },
+  // Ingest still sees free space, which is used up when the rows reach the head.
+  const append = world.stream.append.bind(world.stream);
+  world.stream.append = (one) => {
+    limits.demo = 1;
+    return append(one);
+  };
+  await world.writeTo('demo', [...rows('vm-1', 8, 60), ...rows('vm-new', 10, 0)]);
+  world.stream.append = append;
+  const answers = await answersOf('demo');
+  const unavailable = { status: 503, body: { status: 'error', errorType: 'unavailable' } };
+  t.match(answers, {
+    query: {
+      status: 200,
+      body: {
+        quality: { state: 'ERROR', metrics: [{ state: 'ERROR', reason: 'STORE_FULL' }] },
+        series: [],
       },
-      'query of a new VM': { status: 200, body: { quality: { state: 'ERROR' } } },
-      'query of complete data': {
-        body: { quality: { state: 'ERROR', reasons: ['STORE_FULL'] }, series: [{ points: [{}] }] },
-      },
-      list: {
-        status: 200,
-        body: { vms: [{ telemetry: { state: 'ERROR' } }, { telemetry: { state: 'ERROR' } }] },
-      },
-      instant: unavailable,
-      absent: unavailable,
-      range: unavailable,
-      series: unavailable,
-      labels: unavailable,
-      export: { status: 503 },
-      preview: { status: 200, body: { queryStatus: 'FAILED', wouldHaveFired: [] } },
-      explain: { status: 200, body: { recomputation: { status: 'NOT_POSSIBLE' } } },
-    });
-    t.match(historyCheck(world.history)(), { state: 'degraded', reason: /one project/ });
-    t.same(await answersOf('other'), neighbour, 'a neighbour is answered as before');
+    },
+    'query of a new VM': { status: 200, body: { quality: { state: 'ERROR' } } },
+    'query of complete data': {
+      body: { quality: { state: 'ERROR', reasons: ['STORE_FULL'] }, series: [{ points: [{}] }] },
+    },
+    list: {
+      status: 200,
+      body: { vms: [{ telemetry: { state: 'ERROR' } }, { telemetry: { state: 'ERROR' } }] },
+    },
+    instant: unavailable,
+    absent: unavailable,
+    range: unavailable,
+    series: unavailable,
+    labels: unavailable,
+    export: { status: 503 },
+    preview: { status: 200, body: { queryStatus: 'FAILED', wouldHaveFired: [] } },
+    explain: { status: 200, body: { recomputation: { status: 'NOT_POSSIBLE' } } },
+  });
+  t.match(historyCheck(world.history)(), { state: 'degraded', reason: /one project/ });
+  t.same(await answersOf('other'), neighbour, 'a neighbour is answered as before');
 
-    limits.demo = Number.POSITIVE_INFINITY;
-    await comeFromLog(world);
-    t.match(await answersOf('demo'), {
-      query: { body: { quality: { reasons: [] }, series: [{}] } },
-      'query of a new VM': { body: { series: [{}] } },
-      list: { body: { vms: [{ telemetry: { state: 'LIVE' } }, { telemetry: { state: 'LIVE' } }] } },
-      instant: { status: 200 },
-      range: { status: 200 },
-      series: { status: 200 },
-      export: { status: 200, body: /vm-new/ },
-      preview: { body: { queryStatus: 'OK' } },
-      explain: { body: { recomputation: { status: 'AGREES' } } },
-    });
-    t.equal(historyCheck(world.history)().state, 'ready');
-  },
-);
+  limits.demo = Number.POSITIVE_INFINITY;
+  await comeFromLog(world);
+  t.match(await answersOf('demo'), {
+    query: { body: { quality: { reasons: [] }, series: [{}] } },
+    'query of a new VM': { body: { series: [{}] } },
+    list: { body: { vms: [{ telemetry: { state: 'LIVE' } }, { telemetry: { state: 'LIVE' } }] } },
+    instant: { status: 200 },
+    range: { status: 200 },
+    series: { status: 200 },
+    export: { status: 200, body: /vm-new/ },
+    preview: { body: { queryStatus: 'OK' } },
+    explain: { body: { recomputation: { status: 'AGREES' } } },
+  });
+  t.equal(historyCheck(world.history)().state, 'ready');
+});

@@ -4,7 +4,7 @@
  * as `QueryThreads` does.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { QUERY_MS_MAX, RUN_MS, SLICE_MS } from '../../src/telemetry/query/threads/limits.ts';
 import { ThreadTurns, type Turn } from '../../src/telemetry/query/threads/thread-turns.ts';
 import { tries } from '../support/tries.ts';
@@ -177,39 +177,35 @@ const range = fc
   .tuple(fc.integer({ min: 50, max: 9_000 }), fc.integer({ min: 50, max: 9_000 }))
   .map(([one, other]) => [Math.min(one, other), Math.max(one, other)] as const);
 
-t.test(
-  'TEN-21: backlogged projects get equal shares of thread time, whatever their queries',
-  (t) => {
-    fc.assert(
-      fc.property(
-        fc.array(range, { minLength: 2, maxLength: 5 }),
-        fc.constantFrom(2, 3),
-        fc.integer({ min: 1 }),
-        (ranges, threads, seed) => {
-          let state = seed;
-          const random = () => {
-            state = (state * 48_271) % 2_147_483_647;
-            return state / 2_147_483_647;
-          };
-          const clients = ranges.map(([least, most], i) =>
-            backlogged(`p${i}`, () => least + random() * (most - least)),
-          );
-          const { usedMs, ended } = simulate(threads, clients, 200_000);
-          const shares = clients.map(({ project }) => usedMs.get(project) ?? 0);
-          const fair = shares.reduce((sum, share) => sum + share, 0) / shares.length;
-          for (const share of shares) {
-            if (Math.abs(share - fair) > 0.2 * fair) throw new Error(`${shares} of ${fair}`);
-          }
-          if (ended.size > 0) throw new Error(`a query of equals was ended: ${[...ended]}`);
-        },
-      ),
-      { numRuns: tries(25) },
-    );
-    t.end();
-  },
-);
+test('TEN-21: backlogged projects get equal shares of thread time, whatever their queries', async () => {
+  fc.assert(
+    fc.property(
+      fc.array(range, { minLength: 2, maxLength: 5 }),
+      fc.constantFrom(2, 3),
+      fc.integer({ min: 1 }),
+      (ranges, threads, seed) => {
+        let state = seed;
+        const random = () => {
+          state = (state * 48_271) % 2_147_483_647;
+          return state / 2_147_483_647;
+        };
+        const clients = ranges.map(([least, most], i) =>
+          backlogged(`p${i}`, () => least + random() * (most - least)),
+        );
+        const { usedMs, ended } = simulate(threads, clients, 200_000);
+        const shares = clients.map(({ project }) => usedMs.get(project) ?? 0);
+        const fair = shares.reduce((sum, share) => sum + share, 0) / shares.length;
+        for (const share of shares) {
+          if (Math.abs(share - fair) > 0.2 * fair) throw new Error(`${shares} of ${fair}`);
+        }
+        if (ended.size > 0) throw new Error(`a query of equals was ended: ${[...ended]}`);
+      },
+    ),
+    { numRuns: tries(25) },
+  );
+});
 
-t.test('TEN-21: a project with little use waits for at most one slice', (t) => {
+test('TEN-21: a project with little use waits for at most one slice', async () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 6 }),
@@ -236,17 +232,15 @@ t.test('TEN-21: a project with little use waits for at most one slice', (t) => {
     ),
     { numRuns: tries(100) },
   );
-  t.end();
 });
 
-t.test('TEN-21: a project with little use waits for no thread while the others run theirs', (t) => {
+test('TEN-21: a project with little use waits for no thread while the others run theirs', async (t) => {
   const third = { project: 'third', fromMs: 20_000, width: 1, pauseMs: 40, needsMs: () => 5 };
   const { waitedMs } = simulate(3, [...hostile(2), third], 60_000);
   t.equal(waitedMs.get('third'), 0);
-  t.end();
 });
 
-t.test('TEN-21: every project is served, even long queries beside a steady project', (t) => {
+test('TEN-21: every project is served, even long queries beside a steady project', async (t) => {
   const third = { project: 'third', fromMs: 0, width: 1, pauseMs: 40, needsMs: () => 30 };
   const clients = [...hostile(8), third];
   const { answered, waitedMs } = simulate(3, clients, 400_000);
@@ -254,10 +248,9 @@ t.test('TEN-21: every project is served, even long queries beside a steady proje
     t.ok((answered.get(project) ?? 0) >= 5, `${project}: ${answered.get(project)} answers`);
     t.ok((waitedMs.get(project) ?? Infinity) < 8 * 6 * QUERY_MS_MAX, `${waitedMs.get(project)} ms`);
   }
-  t.end();
 });
 
-t.test('TEN-21: short queries get as much thread time as long ones beside them', (t) => {
+test('TEN-21: short queries get as much thread time as long ones beside them', async (t) => {
   let count = 0;
   const clients = [
     backlogged('short', () => 5),
@@ -266,18 +259,16 @@ t.test('TEN-21: short queries get as much thread time as long ones beside them',
   const { usedMs } = simulate(2, clients, 60_000);
   const [short = 0, long = 0] = [usedMs.get('short'), usedMs.get('long')];
   t.ok(Math.abs(short - long) < 0.2 * long, `${short} and ${long} ms`);
-  t.end();
 });
 
-t.test('TEN-21: a project without earlier queries has no credit', (t) => {
+test('TEN-21: a project without earlier queries has no credit', async (t) => {
   const early = { project: 'early', fromMs: 0, width: 2, pauseMs: 0, needsMs: () => 1_000 };
   const late = { ...early, project: 'late', fromMs: 120_000, width: 6 };
   const { waitedMs } = simulate(3, [early, late], 180_000);
   t.ok((waitedMs.get('early') ?? Infinity) <= 2_000, `it waited ${waitedMs.get('early')} ms`);
-  t.end();
 });
 
-t.test('TEN-21: a long query yields once, and ends one of a project with far more use', (t) => {
+test('TEN-21: a long query yields once, and ends one of a project with far more use', async (t) => {
   const rare = {
     project: 'rare',
     fromMs: 60_000,
@@ -299,10 +290,9 @@ t.test('TEN-21: a long query yields once, and ends one of a project with far mor
   );
   t.ok((waitedMs.get('third') ?? Infinity) <= SLICE_MS, `${waitedMs.get('third')} ms`);
   t.same([...ended.keys()].sort(), ['hostile 0', 'hostile 1']);
-  t.end();
 });
 
-t.test('TEN-21: a query that leaves is never started, even if it was moved', (t) => {
+test('TEN-21: a query that leaves is never started, even if it was moved', async (t) => {
   const turns = new ThreadTurns<string>(2);
   const long = turns.add('a', 'long', 0);
   const later = turns.add('a', 'later', 0);
@@ -328,10 +318,9 @@ t.test('TEN-21: a query that leaves is never started, even if it was moved', (t)
   turns.end(kept, 2 * RUN_MS);
   turns.end(kept, 2 * RUN_MS);
   t.equal(turns.running, 1, 'a thread is returned once');
-  t.end();
 });
 
-t.test('TEN-21: with one thread, a project with little use is next', (t) => {
+test('TEN-21: with one thread, a project with little use is next', async (t) => {
   const turns = new ThreadTurns<string>(1);
   for (const payload of ['a1', 'a2', 'a3']) turns.add('a', payload, 0);
   const order: string[] = [];
@@ -351,5 +340,4 @@ t.test('TEN-21: with one thread, a project with little use is next', (t) => {
   serve(10)();
   serve(10)();
   t.same(order, ['a1', 'b1', 'b2', 'a2']);
-  t.end();
 });

@@ -4,7 +4,7 @@
  * and partly twice. Also answers when only some of the metrics can be read.
  */
 import * as fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
 import { noRows } from '../../sqlite/telemetry/history/rows.ts';
 import { HistoryView } from '../../sqlite/telemetry/history/store/history-view.ts';
@@ -219,7 +219,7 @@ function queryOf(vm: string, { start, end, step: by }: Grid): VmQuery {
   return { project: 'demo', vm, metricIds: METRICS, withExtremes, range, nowMs: NOW, ...facts };
 }
 
-t.test('any history is answered step by step as the oracle computes it', async (t) => {
+test('any history is answered step by step as the oracle computes it', async (t) => {
   const store = openStore({ folder: t.testdir(), clock: new VirtualClock(NOW) });
   const view = new HistoryView(store.share);
   const builder = new BatchBuilder();
@@ -289,7 +289,7 @@ t.test('any history is answered step by step as the oracle computes it', async (
   await store.close();
 });
 
-t.test('a metric that cannot be read is an ERROR beside the others, and named', (t) => {
+test('a metric that cannot be read is an ERROR beside the others, and named', async (t) => {
   const timesMs = Float64Array.from([NOW - 60_000, NOW - 30_000, NOW]);
   const zeros = { state: new Uint8Array(3), boot: new Uint32Array(3) };
   const columns = {
@@ -323,5 +323,4 @@ t.test('a metric that cannot be read is an ERROR beside the others, and named', 
   t.same(answerPoints(answer, 'cpu_utilization_pct'), [], 'not a point, least of all 0');
   const alone = { ...queryOf('vm-1', range), metricIds: ['cpu_utilization_pct'] };
   t.throws(() => answerVmQuery(damaged, alone, () => false), /Chunk 7/, 'none is left');
-  t.end();
 });

@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { RecordReader } from '../../sqlite/platform/control/record-reader.ts';
 import { promqlMethods } from '../../src/telemetry/query/promql/promql-evaluation.ts';
 import type {
@@ -38,7 +38,7 @@ async function counterOverFlush(t: Test): Promise<HistoryQueries> {
   return world;
 }
 
-t.test('a range that reaches into the stored day is complete after one that did not', async (t) => {
+test('a range that reaches into the stored day is complete after one that did not', async (t) => {
   const now = 2 * HOUR + 15 * MINUTE;
   const value = now / 1000;
   const row: ReportedRow = { at: now, values: { x: value } };
@@ -67,7 +67,7 @@ const TOTAL = 'svc_vm_memory_total_bytes';
 const FREE = 'svc_vm_memory_free_bytes';
 const USED = 'svc_vm_memory_used_bytes';
 
-t.test('a stored day is complete after a utilization that only looked back at it', async (t) => {
+test('a stored day is complete after a utilization that only looked back at it', async (t) => {
   const world = openQueries({ folder: t.testdir(), isInline: true });
   t.teardown(() => world.close());
   const rows = (from: number, to: number) => {
@@ -83,7 +83,7 @@ t.test('a stored day is complete after a utilization that only looked back at it
   t.same(Object.values(await counted(PERCENT)), [149]);
 });
 
-t.test('late rows are complete after a series that has only a part of them', async (t) => {
+test('late rows are complete after a series that has only a part of them', async (t) => {
   const folder = t.testdir();
   const before = openQueries({ folder, isInline: true });
   const row = (i: number, values: Readonly<Record<string, number>>) => ({ at: i * STEP, values });
@@ -215,7 +215,7 @@ const moves: fc.Arbitrary<readonly Move[]> = fc.array(
 const SEEDS = [8, 18];
 const RUNS_A_SEED = 4;
 
-t.test('a warm thread answers like one without a cache', async (t) => {
+test('a warm thread answers like one without a cache', async (t) => {
   const folder = t.testdir();
   const world = openQueries({ folder, isInline: true });
   const records = new RecordReader(join(folder, 'control.db'));

@@ -5,7 +5,7 @@
 import { deepStrictEqual } from 'node:assert';
 import { fromBinary, fromJsonString } from '@bufbuild/protobuf';
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import type { WriteRequest } from '../../actors/telemetry/ingest/ingest-port.ts';
 import { WriteSamplesResponseSchema } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import { tries } from '../support/tries.ts';
@@ -22,7 +22,7 @@ import {
   storing,
 } from '../support/write-ways.ts';
 
-t.test('API-42: any message gives the same answer and the same rows on all paths', async (t) => {
+test('API-42: any message gives the same answer and the same rows on all paths', async (t) => {
   const pair = await openPair(t);
   behaviour.write = storing;
   const reasons = new Set<string>();
@@ -47,29 +47,26 @@ t.test('API-42: any message gives the same answer and the same rows on all paths
   }
 });
 
-t.test(
-  'API-42: damaged bytes give the same answer on both paths, never an internal fault',
-  async (t) => {
-    const pair = await openPair(t);
-    behaviour.write = storing;
-    const statuses = new Map<number, number>();
-    let rejected = 0;
-    const damaged = damagedOf(fc.oneof(anyRequest, fc.constant(ordinary)));
-    const property = fc.asyncProperty(damaged, async (bytes) => {
-      const { status, body } = await agrees(pair, bytes);
-      statuses.set(status, (statuses.get(status) ?? 0) + 1);
-      if (status !== 200) return status < 500;
-      const response = fromBinary(WriteSamplesResponseSchema, body);
-      if (response.rejected.some(({ reason }) => reason === 'UNREADABLE')) rejected++;
-      return true;
-    });
-    await fc.assert(property, { numRuns: tries(600) });
-    t.ok(statuses.has(200) && statuses.has(400), `seen: ${JSON.stringify([...statuses])}`);
-    t.ok(rejected > 0, `${rejected} answers with an unreadable part`);
-  },
-);
+test('API-42: damaged bytes give the same answer on both paths, never an internal fault', async (t) => {
+  const pair = await openPair(t);
+  behaviour.write = storing;
+  const statuses = new Map<number, number>();
+  let rejected = 0;
+  const damaged = damagedOf(fc.oneof(anyRequest, fc.constant(ordinary)));
+  const property = fc.asyncProperty(damaged, async (bytes) => {
+    const { status, body } = await agrees(pair, bytes);
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    if (status !== 200) return status < 500;
+    const response = fromBinary(WriteSamplesResponseSchema, body);
+    if (response.rejected.some(({ reason }) => reason === 'UNREADABLE')) rejected++;
+    return true;
+  });
+  await fc.assert(property, { numRuns: tries(600) });
+  t.ok(statuses.has(200) && statuses.has(400), `seen: ${JSON.stringify([...statuses])}`);
+  t.ok(rejected > 0, `${rejected} answers with an unreadable part`);
+});
 
-t.test('API-42: text that is not UTF-8 rejects only its own part, on all paths', async (t) => {
+test('API-42: text that is not UTF-8 rejects only its own part, on all paths', async (t) => {
   const pair = await openPair(t);
   behaviour.write = storing;
   const disk = { series: 'svc_vm_disk_read_bytes_total', labels: { device: 'BROKEN' }, value: 1 };
@@ -103,7 +100,7 @@ function broken(body: Uint8Array): Buffer {
   return Buffer.from(text.replaceAll('BROKEN', 'BRO\xffEN'), 'latin1');
 }
 
-t.test('API-45: an absent value is zero from old clients only, on all paths', async (t) => {
+test('API-45: an absent value is zero from old clients only, on all paths', async (t) => {
   const pair = await openPair(t);
   behaviour.write = async (request) => ({ ...(await storing(request)), accepted: 1 });
   const values = [{ series: 'svc_vm_load1' }, { series: 'vm_own', value: 0 }];

@@ -1,6 +1,6 @@
 /** Memory of the fast decoder for senders, before their rows are checked. */
 import { Buffer } from 'node:buffer';
-import t from 'tap';
+import { test } from 'tap';
 import { WriteSamplesDecoder } from '../../src/telemetry/api/write-samples-decoder.ts';
 import { encoded, type RequestInit } from '../support/write-requests.ts';
 
@@ -12,7 +12,7 @@ const bytesOf = (request: RequestInit) => Buffer.from(encoded(request));
 const anyProject = (projectName: string) => projectName.slice('projects/'.length);
 const onlyDemo = (projectName: string) => (projectName === 'projects/demo' ? 'demo' : undefined);
 
-t.test('ever new series and VMs are cached within a bound', (t) => {
+test('ever new series and VMs are cached within a bound', async (t) => {
   const decoder = new WriteSamplesDecoder();
   let most = 0;
   for (let i = 0; i < 200; i++) {
@@ -34,10 +34,9 @@ t.test('ever new series and VMs are cached within a bound', (t) => {
   }
   t.ok(most < 66 * MIB && most > 60 * MIB, `at most ${most} bytes of layouts`);
   t.ok(decoder.remembered.vms < 3 * 200, `${decoder.remembered.vms} VMs`);
-  t.end();
 });
 
-t.test('nothing is cached for a project that the caller may not write into', (t) => {
+test('nothing is cached for a project that the caller may not write into', async (t) => {
   const decoder = new WriteSamplesDecoder();
   const values = [{ series: 'svc_vm_load1', value: 1 }];
   for (const projectName of ['projects/other', `projects/${'x'.repeat(MIB / 2)}`, '']) {
@@ -47,10 +46,9 @@ t.test('nothing is cached for a project that the caller may not write into', (t)
     }
   }
   t.same(decoder.remembered, NOTHING);
-  t.end();
 });
 
-t.test('the name of a VM that is too long is not cached', (t) => {
+test('the name of a VM that is too long is not cached', async (t) => {
   const decoder = new WriteSamplesDecoder();
   const long = 'x'.repeat(MIB / 2);
   for (const vmName of [
@@ -62,10 +60,9 @@ t.test('the name of a VM that is too long is not cached', (t) => {
     t.equal(decoder.decode(request, onlyDemo), undefined);
   }
   t.same(decoder.remembered, { ...NOTHING, projects: 1 });
-  t.end();
 });
 
-t.test('projects count towards the bound of names', (t) => {
+test('projects count towards the bound of names', async (t) => {
   const decoder = new WriteSamplesDecoder();
   let most = 0;
   for (let i = 0; i <= 100_010; i++) {
@@ -75,10 +72,9 @@ t.test('projects count towards the bound of names', (t) => {
   }
   t.ok(most > 99_990 && most < 100_010, `at most ${most} projects with a VM each`);
   t.ok(decoder.remembered.projects < 20, 'then it starts empty');
-  t.end();
 });
 
-t.test('the same bytes split into values at other positions are other series', (t) => {
+test('the same bytes split into values at other positions are other series', async (t) => {
   const decoder = new WriteSamplesDecoder();
   const [seriesA, seriesB] = [field(0x0a, 'a'), field(0x0a, 'b')];
   const label = field(0x12, Buffer.concat([field(0x0a, 'device'), field(0x12, 'vda')]));
@@ -93,7 +89,6 @@ t.test('the same bytes split into values at other positions are other series', (
     t.same(decoder.decode(request, onlyDemo)?.rows[0]?.series, keys);
   }
   t.equal(decoder.remembered.layouts, 2);
-  t.end();
 });
 
 /** A length-delimited field of less than 128 bytes. */

@@ -5,7 +5,7 @@
  */
 import { gzipSync } from 'node:zlib';
 import { create, toJsonString } from '@bufbuild/protobuf';
-import t from 'tap';
+import { test } from 'tap';
 import { WriteSamplesRequestSchema } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { encoded } from '../support/write-requests.ts';
@@ -20,39 +20,36 @@ import {
   type Sent,
 } from '../support/write-ways.ts';
 
-t.test(
-  'an ordinary request is taken by the handler and stored as the framework stores it',
-  async (t) => {
-    const pair = await openPair(t);
-    behaviour.write = async () => ({
-      accepted: 1_000_000,
-      duplicates: 3,
-      sequence: 0,
-      rejected: [{ row: 1, series: 'svc_vm_load1', reason: 'NOT_FINITE' }],
-    });
-    for (const pieces of [1, 3]) {
-      const answer = await pair.agree(t, { body: encoded(ordinary), pieces }, `${pieces} pieces`);
-      t.equal(answer.status, 200);
-      const reported = responseOf(answer);
-      t.equal(reported.accepted, 1_000_000n);
-      t.match(reported.rejected, [
-        {
-          row: 1,
-          series: 'svc_vm_load1',
-          reason: 'NOT_FINITE',
-          rowRefused: false,
-          field: 'rows[1].values[3]',
-          message: /not finite/,
-        },
-      ]);
-    }
-    t.equal(await answeredFast(pair.fast), 2, 'both by the handler');
-    await pair.agree(t, { body: encoded({ projectName: 'projects/demo' }) }, 'no rows');
-    t.equal(await answeredFast(pair.fast), 3);
-  },
-);
+test('an ordinary request is taken by the handler and stored as the framework stores it', async (t) => {
+  const pair = await openPair(t);
+  behaviour.write = async () => ({
+    accepted: 1_000_000,
+    duplicates: 3,
+    sequence: 0,
+    rejected: [{ row: 1, series: 'svc_vm_load1', reason: 'NOT_FINITE' }],
+  });
+  for (const pieces of [1, 3]) {
+    const answer = await pair.agree(t, { body: encoded(ordinary), pieces }, `${pieces} pieces`);
+    t.equal(answer.status, 200);
+    const reported = responseOf(answer);
+    t.equal(reported.accepted, 1_000_000n);
+    t.match(reported.rejected, [
+      {
+        row: 1,
+        series: 'svc_vm_load1',
+        reason: 'NOT_FINITE',
+        rowRefused: false,
+        field: 'rows[1].values[3]',
+        message: /not finite/,
+      },
+    ]);
+  }
+  t.equal(await answeredFast(pair.fast), 2, 'both by the handler');
+  await pair.agree(t, { body: encoded({ projectName: 'projects/demo' }) }, 'no rows');
+  t.equal(await answeredFast(pair.fast), 3);
+});
 
-t.test('rows of one layout share the same list of series', async (t) => {
+test('rows of one layout share the same list of series', async (t) => {
   const side = await openSide(t, true);
   const series: unknown[] = [];
   behaviour.write = async ({ rows }) => {
@@ -65,7 +62,7 @@ t.test('rows of one layout share the same list of series', async (t) => {
   t.equal(new Set(series).size, 1);
 });
 
-t.test('the reach of a caller is passed on, the same on both paths', async (t) => {
+test('the reach of a caller is passed on, the same on both paths', async (t) => {
   const pair = await openPair(t);
   behaviour.write = async ({ project, reach }) => ({
     accepted: 1,
@@ -108,51 +105,41 @@ t.test('the reach of a caller is passed on, the same on both paths', async (t) =
   t.equal(await answeredFast(pair.fast), cases.length);
 });
 
-t.test(
-  'a request that the handler does not take reaches the framework with its body intact',
-  async (t) => {
-    const pair = await openPair(t);
-    behaviour.write = async () => ({ ...nothing, accepted: 5 });
-    const body = encoded(ordinary);
-    const json = toJsonString(
-      WriteSamplesRequestSchema,
-      create(WriteSamplesRequestSchema, ordinary),
-    );
-    const otherProject = encoded({ ...ordinary, projectName: 'projects/other' });
-    const cases: readonly (readonly [string, Sent, number])[] = [
-      ['no credential', { body, headers: { authorization: undefined } }, 401],
-      ['a revoked key', { body, headers: { authorization: 'Bearer gone' } }, 401],
-      ['a key whose look-up fails', { body, headers: { authorization: 'Bearer fault' } }, 500],
-      ['a key that may only read', { body, headers: { authorization: 'Bearer reader' } }, 403],
-      ['another project', { body: otherProject }, 403],
-      ['another project, in pieces', { body: otherProject, pieces: 3 }, 403],
-      ['an unknown protocol version', { body, headers: { 'connect-protocol-version': '2' } }, 400],
-      ['JSON', { body: Buffer.from(json), headers: { 'content-type': 'application/json' } }, 200],
-      ['gzip', { body: gzipSync(body), headers: { 'content-encoding': 'gzip' } }, 200],
-      ['not gzip', { body, headers: { 'content-encoding': 'gzip' } }, 400],
-      ['chunked', { body, headers: { 'content-length': undefined }, pieces: 3 }, 200],
-      [
-        'a position to wait for',
-        { body, headers: { 'svc-sequence': pair.fast.positionOf(7) } },
-        200,
-      ],
-      ['an invalid position', { body, headers: { 'svc-sequence': 'x' } }, 200],
-      ['too many positions', { body, headers: { 'svc-sequence': ','.repeat(32) } }, 400],
-      ['no bytes', { body: Buffer.alloc(0) }, 400],
-      ['over 1 MiB', { body: Buffer.alloc(1024 * 1024 + 1) }, 400],
-      ['a row without a VM', { body: encoded({ ...ordinary, rows: [{}] }) }, 200],
-      ['not UTF-8', { body: Buffer.concat([body, Buffer.from([0x12, 1, 0xff])]) }, 400],
-      ['an unknown field', { body: Buffer.concat([body, Buffer.from([0x78, 1])]) }, 200],
-      ['a wrong wire type', { body: Buffer.concat([body, Buffer.from([0x10, 1])]) }, 400],
-    ];
-    for (const [name, sent, status] of cases) {
-      const answer = await pair.agree(t, sent, name);
-      t.equal(answer.status, status, `${name}: ${answer.body}`);
-    }
-    t.equal(await answeredFast(pair.fast), 0);
-  },
-);
-t.test('a refusal of ingest is answered in its words, and a fault without details', async (t) => {
+test('a request that the handler does not take reaches the framework with its body intact', async (t) => {
+  const pair = await openPair(t);
+  behaviour.write = async () => ({ ...nothing, accepted: 5 });
+  const body = encoded(ordinary);
+  const json = toJsonString(WriteSamplesRequestSchema, create(WriteSamplesRequestSchema, ordinary));
+  const otherProject = encoded({ ...ordinary, projectName: 'projects/other' });
+  const cases: readonly (readonly [string, Sent, number])[] = [
+    ['no credential', { body, headers: { authorization: undefined } }, 401],
+    ['a revoked key', { body, headers: { authorization: 'Bearer gone' } }, 401],
+    ['a key whose look-up fails', { body, headers: { authorization: 'Bearer fault' } }, 500],
+    ['a key that may only read', { body, headers: { authorization: 'Bearer reader' } }, 403],
+    ['another project', { body: otherProject }, 403],
+    ['another project, in pieces', { body: otherProject, pieces: 3 }, 403],
+    ['an unknown protocol version', { body, headers: { 'connect-protocol-version': '2' } }, 400],
+    ['JSON', { body: Buffer.from(json), headers: { 'content-type': 'application/json' } }, 200],
+    ['gzip', { body: gzipSync(body), headers: { 'content-encoding': 'gzip' } }, 200],
+    ['not gzip', { body, headers: { 'content-encoding': 'gzip' } }, 400],
+    ['chunked', { body, headers: { 'content-length': undefined }, pieces: 3 }, 200],
+    ['a position to wait for', { body, headers: { 'svc-sequence': pair.fast.positionOf(7) } }, 200],
+    ['an invalid position', { body, headers: { 'svc-sequence': 'x' } }, 200],
+    ['too many positions', { body, headers: { 'svc-sequence': ','.repeat(32) } }, 400],
+    ['no bytes', { body: Buffer.alloc(0) }, 400],
+    ['over 1 MiB', { body: Buffer.alloc(1024 * 1024 + 1) }, 400],
+    ['a row without a VM', { body: encoded({ ...ordinary, rows: [{}] }) }, 200],
+    ['not UTF-8', { body: Buffer.concat([body, Buffer.from([0x12, 1, 0xff])]) }, 400],
+    ['an unknown field', { body: Buffer.concat([body, Buffer.from([0x78, 1])]) }, 200],
+    ['a wrong wire type', { body: Buffer.concat([body, Buffer.from([0x10, 1])]) }, 400],
+  ];
+  for (const [name, sent, status] of cases) {
+    const answer = await pair.agree(t, sent, name);
+    t.equal(answer.status, status, `${name}: ${answer.body}`);
+  }
+  t.equal(await answeredFast(pair.fast), 0);
+});
+test('a refusal of ingest is answered in its words, and a fault without details', async (t) => {
   const pair = await openPair(t);
   const errors = [
     new Refusal('NOT_READY', 'The disk is full'),
@@ -170,64 +157,54 @@ t.test('a refusal of ingest is answered in its words, and a fault without detail
   t.equal(await answeredFast(pair.fast), 3);
 });
 
-t.test(
-  'a fault while the project is looked up is answered, and the service continues',
-  async (t) => {
-    const pair = await openPair(t);
-    behaviour.write = async () => nothing;
-    const body = encoded({
-      ...ordinary,
-      projectName: 'projects/fault',
-      rows: [{ vmName: 'vm-1' }],
-    });
-    const headers = { authorization: 'Bearer everywhere' };
-    for (const pieces of [1, 3]) {
-      const answer = await pair.agree(t, { body, headers, pieces }, `${pieces} pieces`);
-      t.equal(answer.status, 500);
-      t.notMatch(answer.body, 'A mistake of ours');
-    }
-    t.equal(await answeredFast(pair.fast), 2, 'by the handler');
-    t.equal((await pair.agree(t, { body: encoded(ordinary) }, 'afterwards')).status, 200);
-  },
-);
+test('a fault while the project is looked up is answered, and the service continues', async (t) => {
+  const pair = await openPair(t);
+  behaviour.write = async () => nothing;
+  const body = encoded({
+    ...ordinary,
+    projectName: 'projects/fault',
+    rows: [{ vmName: 'vm-1' }],
+  });
+  const headers = { authorization: 'Bearer everywhere' };
+  for (const pieces of [1, 3]) {
+    const answer = await pair.agree(t, { body, headers, pieces }, `${pieces} pieces`);
+    t.equal(answer.status, 500);
+    t.notMatch(answer.body, 'A mistake of ours');
+  }
+  t.equal(await answeredFast(pair.fast), 2, 'by the handler');
+  t.equal((await pair.agree(t, { body: encoded(ordinary) }, 'afterwards')).status, 200);
+});
 
-t.test(
-  'series beyond the bytes of a row are rejected on both paths, with their index',
-  async (t) => {
-    const pair = await openPair(t);
-    behaviour.write = async ({ rows, rejected = [] }) => ({
-      ...nothing,
-      accepted: rows.reduce((sum, { values }) => sum + values.length, 0),
-      rejected,
+test('series beyond the bytes of a row are rejected on both paths, with their index', async (t) => {
+  const pair = await openPair(t);
+  behaviour.write = async ({ rows, rejected = [] }) => ({
+    ...nothing,
+    accepted: rows.reduce((sum, { values }) => sum + values.length, 0),
+    rejected,
+  });
+  const rowOf = (count: number) => ({
+    vmName: 'vm-1',
+    values: Array.from({ length: count }, (_, i) => ({
+      series: 'vm_x',
+      labels: { a: `${i}`.padStart(200, 'é') },
+      value: 1,
+    })),
+  });
+  for (const count of [300, 500]) {
+    const rows = [{ vmName: 'vm-2' }, rowOf(count)];
+    const answer = await pair.agree(t, { body: encoded({ ...ordinary, rows }) }, `${count} series`);
+    t.equal(answer.status, 200, answer.body);
+    const { accepted, rejected } = responseOf(answer);
+    t.equal(Number(accepted) + rejected.length, count);
+    t.equal(rejected.length > 0, count === 500);
+    if (rejected.length === 0) continue;
+    t.match(rejected[0], {
+      row: 1,
+      reason: 'LIMIT_EXCEEDED',
+      field: `rows[1].values[${accepted}]`,
+      message: /exceed 163840 bytes/,
+      rowRefused: false,
     });
-    const rowOf = (count: number) => ({
-      vmName: 'vm-1',
-      values: Array.from({ length: count }, (_, i) => ({
-        series: 'vm_x',
-        labels: { a: `${i}`.padStart(200, 'é') },
-        value: 1,
-      })),
-    });
-    for (const count of [300, 500]) {
-      const rows = [{ vmName: 'vm-2' }, rowOf(count)];
-      const answer = await pair.agree(
-        t,
-        { body: encoded({ ...ordinary, rows }) },
-        `${count} series`,
-      );
-      t.equal(answer.status, 200, answer.body);
-      const { accepted, rejected } = responseOf(answer);
-      t.equal(Number(accepted) + rejected.length, count);
-      t.equal(rejected.length > 0, count === 500);
-      if (rejected.length === 0) continue;
-      t.match(rejected[0], {
-        row: 1,
-        reason: 'LIMIT_EXCEEDED',
-        field: `rows[1].values[${accepted}]`,
-        message: /exceed 163840 bytes/,
-        rowRefused: false,
-      });
-    }
-    t.equal(await answeredFast(pair.fast), 1, 'the shorter one by the handler');
-  },
-);
+  }
+  t.equal(await answeredFast(pair.fast), 1, 'the shorter one by the handler');
+});

@@ -3,7 +3,7 @@
  * by the project's collector and by one for all projects. A batch over a rate is refused with 429
  * before any of it is stored, and accepted as a whole after the time that the refusal names.
  */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { setLimits } from '../../actors/platform/project-limits.ts';
 import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import { createMetrics, type Metrics } from '../../src/platform/metrics.ts';
@@ -77,7 +77,7 @@ async function startWorld(t: Test) {
 for (const form of ['binary', 'json'] as const) {
   for (const who of ['its own collector', 'a collector for all'] as const) {
     for (const name of ['samplesPerSecond', 'ingestBytesPerSecond'] as const) {
-      t.test(`${form}, ${who}: a batch over ${name} is refused as a whole`, async (t) => {
+      test(`${form}, ${who}: a batch over ${name} is refused as a whole`, async (t) => {
         const world = await startWorld(t);
         // A bucket holds ten seconds: the first batch uses all of it, and the second does not fit.
         const { length: bytes } = bodies[form]('one');

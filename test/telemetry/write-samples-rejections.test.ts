@@ -4,7 +4,7 @@
  * shows that binary requests are treated alike.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import type { rejectionCatalogue } from '../../actors/telemetry/ingest/rejections.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
@@ -227,7 +227,7 @@ async function cpuOf(world: RpcWorld, vm: string): Promise<number | undefined> {
   return body.series?.[0]?.points?.[0]?.value;
 }
 
-t.test('API-42: each cause rejects only its own part, by index, field and reason', async (t) => {
+test('API-42: each cause rejects only its own part, by index, field and reason', async (t) => {
   const world = await startRpcWorld(t);
   let number = 0;
   for (const [name, cause] of Object.entries(causes)) {
@@ -261,7 +261,7 @@ t.test('API-42: each cause rejects only its own part, by index, field and reason
   t.same(world.lines, []);
 });
 
-t.test('API-42: rows that are not objects leave their neighbours stored', async (t) => {
+test('API-42: rows that are not objects leave their neighbours stored', async (t) => {
   const world = await startRpcWorld(t);
   const { status, body } = await inJson(world, [null, good('vm-1'), 'row', [], 5]);
   t.equal(status, 200);
@@ -272,7 +272,7 @@ t.test('API-42: rows that are not objects leave their neighbours stored', async 
   );
 });
 
-t.test('API-42: values beyond the maximum of a row are cut, and the row is stored', async (t) => {
+test('API-42: values beyond the maximum of a row are cut, and the row is stored', async (t) => {
   const world = await startRpcWorld(t);
   const many = Array.from({ length: 1_001 }, (_, i) => ({ series: `own_${i}`, value: i }));
   const { body } = await inJson(world, [{ ...good('vm-1'), values: many }, good('vm-2')]);
@@ -282,19 +282,16 @@ t.test('API-42: values beyond the maximum of a row are cut, and the row is store
   t.equal(await cpuOf(world, 'vm-2'), 50);
 });
 
-t.test(
-  'API-42: a long list of rejections is truncated and counted, within the answer’s bound',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    const rows = Array.from({ length: 7_000 }, () => ({ vmName: 'a b' }));
-    const { status, body } = await inJson(world, [...rows, good('vm-1')]);
-    t.equal(status, 200);
-    t.match(body, { accepted: '1', rejectedNotListed: '2000' });
-    t.equal(body.rejected.length, 5_000);
-  },
-);
+test('API-42: a long list of rejections is truncated and counted, within the answer’s bound', async (t) => {
+  const world = await startRpcWorld(t);
+  const rows = Array.from({ length: 7_000 }, () => ({ vmName: 'a b' }));
+  const { status, body } = await inJson(world, [...rows, good('vm-1')]);
+  t.equal(status, 200);
+  t.match(body, { accepted: '1', rejectedNotListed: '2000' });
+  t.equal(body.rejected.length, 5_000);
+});
 
-t.test('API-42: any number of causes in any rows leave every other row stored', async (t) => {
+test('API-42: any number of causes in any rows leave every other row stored', async (t) => {
   const world = await startRpcWorld(t);
   const names = Object.keys(causes);
   const mutations = fc.array(fc.option(fc.constantFrom(...names)), { minLength: 1, maxLength: 8 });
@@ -317,7 +314,7 @@ t.test('API-42: any number of causes in any rows leave every other row stored', 
   );
 });
 
-t.test('API-43: custom names and those of the catalogue are stored', async (t) => {
+test('API-43: custom names and those of the catalogue are stored', async (t) => {
   const world = await startRpcWorld(t);
   const names = ['svc_vm_cpu_seconds_total', 'alerts_total', 'up', 'SVC_own', 'my_svc_x', '_x'];
   const values = names.map((series) => ({ series, labels: { role: 'web', le: '1' }, value: 1 }));

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import {
   BATCH_ROWS_MAX,
   RowBuffer,
@@ -59,7 +59,7 @@ function drained(buffer: RowBuffer): number[] {
   return times;
 }
 
-t.test('rows are read as they were written, oldest first, and removed once done', (t) => {
+test('rows are read as they were written, oldest first, and removed once done', async (t) => {
   const { open, files } = opening(t);
   const buffer = open();
   t.equal(buffer.next(), undefined);
@@ -79,10 +79,9 @@ t.test('rows are read as they were written, oldest first, and removed once done'
     Array.from({ length: 250 }, (_, i) => i),
   );
   t.same([buffer.stats(), files()], [{ rows: 0, bytes: 0 }, []]);
-  t.end();
 });
 
-t.test('an offered batch never changes, whatever is appended and however the process ends', (t) => {
+test('an offered batch never changes, whatever is appended and however the process ends', async (t) => {
   const { open, clock, files } = opening(t);
   const buffer = open();
   buffer.append(row(START_MS));
@@ -112,33 +111,28 @@ t.test('an offered batch never changes, whatever is appended and however the pro
     'even after the clock was set back',
   );
   t.equal(new Set(sequences).size, 5);
-  t.end();
 });
 
-t.test(
-  'an incomplete last row is dropped; a damaged line loses only itself and is counted',
-  (t) => {
-    const { folder, open, files, dropped } = opening(t);
-    const buffer = open();
-    for (let i = 0; i < 3; i++) buffer.append(row(START_MS + i));
-    const path = join(folder, files()[0] ?? '');
-    appendFileSync(path, `[${START_MS + 3},7,[["svc_vm_lo`);
-    t.same(drained(open()), [0, 1, 2]);
-    t.same(dropped, [], 'it was never acknowledged');
-    writeFileSync(path, readFileText(['[1]', `[${START_MS + 9},8,[["svc_vm_load1",1]]]`, 'x']));
-    t.same(drained(open()), [9]);
-    t.same(dropped, [[2, 'DAMAGED']]);
-    mkdirSync(join(folder, 'else'));
-    t.same(drained(open()), [], 'foreign files are left alone');
-    t.end();
-  },
-);
+test('an incomplete last row is dropped; a damaged line loses only itself and is counted', async (t) => {
+  const { folder, open, files, dropped } = opening(t);
+  const buffer = open();
+  for (let i = 0; i < 3; i++) buffer.append(row(START_MS + i));
+  const path = join(folder, files()[0] ?? '');
+  appendFileSync(path, `[${START_MS + 3},7,[["svc_vm_lo`);
+  t.same(drained(open()), [0, 1, 2]);
+  t.same(dropped, [], 'it was never acknowledged');
+  writeFileSync(path, readFileText(['[1]', `[${START_MS + 9},8,[["svc_vm_load1",1]]]`, 'x']));
+  t.same(drained(open()), [9]);
+  t.same(dropped, [[2, 'DAMAGED']]);
+  mkdirSync(join(folder, 'else'));
+  t.same(drained(open()), [], 'foreign files are left alone');
+});
 
 function readFileText(lines: readonly string[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-t.test('rows that are too old or too many are dropped, oldest first, and counted', (t) => {
+test('rows that are too old or too many are dropped, oldest first, and counted', async (t) => {
   const { open, dropped, files } = opening(t, { bytesMax: 20_000 });
   const buffer = open();
   for (let i = 0; i < 1_000; i++) buffer.append(row(START_MS + i));
@@ -157,18 +151,16 @@ t.test('rows that are too old or too many are dropped, oldest first, and counted
   t.ok(dropped.length > 0 && dropped.every(([, why]) => why === 'TOO_OLD'));
   t.same(buffer.next(), offered, 'the batch in flight stays: the service may have it');
   t.equal(files().length, 2);
-  t.end();
 });
 
-t.test('only its user can read it', (t) => {
+test('only its user can read it', async (t) => {
   const { folder, open, files } = opening(t);
   open().append(row(START_MS));
   t.equal(statSync(folder).mode & 0o777, 0o700);
   t.equal(statSync(join(folder, files()[0] ?? '')).mode & 0o777, 0o600);
-  t.end();
 });
 
-t.test('a full disk stores no row, and no partial one', needs('tmpfs mounts'), (t) => {
+test('a full disk stores no row, and no partial one', needs('tmpfs mounts'), async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-small-disk-'));
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'svc-test', folder]);
   const clock = new VirtualClock(START_MS);
@@ -191,5 +183,4 @@ t.test('a full disk stores no row, and no partial one', needs('tmpfs mounts'), (
     execFileSync('umount', [folder]);
     rmdirSync(folder);
   }
-  t.end();
 });

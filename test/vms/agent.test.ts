@@ -8,7 +8,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { errorToJson } from '@connectrpc/connect/protocol-connect';
-import t from 'tap';
+import { test } from 'tap';
 import { setLimits } from '../../actors/platform/project-limits.ts';
 import { httpStatusOf, toConnectError } from '../../src/platform/errors.ts';
 import { bufferFolder, createGuestSource } from '../../src/vms/agent/agent.ts';
@@ -33,7 +33,7 @@ const never = new AbortController().signal;
 const timesOf = (written: Awaited<ReturnType<typeof startAgentWorld>>['written']): number[] =>
   written.flatMap(({ request }) => request.rows.map(({ observedMs }) => observedMs - START_MS));
 
-t.test('only readings that no hypervisor can report are sent, every interval', async (t) => {
+test('only readings that no hypervisor can report are sent, every interval', async (t) => {
   const world = await startAgentWorld(t);
   await world.enrol();
   const agent = world.start();
@@ -67,48 +67,45 @@ t.test('only readings that no hypervisor can report are sent, every interval', a
   t.same(readdirSync(bufferFolder(world.folder)), [], 'nothing waits');
 });
 
-t.test(
-  'a service that was down for an hour gets every row afterwards, once, with its own time',
-  async (t) => {
-    const world = await startAgentWorld(t);
-    await world.enrol();
-    const agent = world.start();
-    await world.pass(2 * INTERVAL_MS);
-    world.gate.mode = 'shut';
-    await world.pass(3_600_000, 10_000);
-    t.match(agent.status().fault, /127\.0\.0\.1/);
-    const tries = world.gate.tries;
-    t.ok(tries > 40 && tries < 140, `${tries} connections in an hour`);
-    const sentBefore = agent.status().sentRows;
-    world.gate.mode = 'open';
-    await world.pass(120_000);
-    t.equal(agent.status().fault, undefined);
-    t.equal(agent.status().sentRows, agent.status().observedRows);
-    t.ok(agent.status().sentRows - sentBefore >= 120);
-    const times = timesOf(world.written);
-    t.same(
-      times,
-      [...new Set(times)].sort((a, b) => a - b),
-      'in order, none repeated',
-    );
-    for (const [i, time] of times.entries()) {
-      if (i > 1) t.equal(time - (times[i - 1] ?? 0), INTERVAL_MS, 'none is missing');
-    }
-    const loads = await world.loads();
-    t.ok(loads.length >= 120, `${loads.length} points`);
-    t.ok(
-      loads.every(([seconds, load]) => Math.abs(seconds - load) < 30),
-      'each with its own time',
-    );
-    t.equal(
-      world.agentLines.filter((line) => line.startsWith('Rows wait')).length,
-      1,
-      'reported once',
-    );
-  },
-);
+test('a service that was down for an hour gets every row afterwards, once, with its own time', async (t) => {
+  const world = await startAgentWorld(t);
+  await world.enrol();
+  const agent = world.start();
+  await world.pass(2 * INTERVAL_MS);
+  world.gate.mode = 'shut';
+  await world.pass(3_600_000, 10_000);
+  t.match(agent.status().fault, /127\.0\.0\.1/);
+  const tries = world.gate.tries;
+  t.ok(tries > 40 && tries < 140, `${tries} connections in an hour`);
+  const sentBefore = agent.status().sentRows;
+  world.gate.mode = 'open';
+  await world.pass(120_000);
+  t.equal(agent.status().fault, undefined);
+  t.equal(agent.status().sentRows, agent.status().observedRows);
+  t.ok(agent.status().sentRows - sentBefore >= 120);
+  const times = timesOf(world.written);
+  t.same(
+    times,
+    [...new Set(times)].sort((a, b) => a - b),
+    'in order, none repeated',
+  );
+  for (const [i, time] of times.entries()) {
+    if (i > 1) t.equal(time - (times[i - 1] ?? 0), INTERVAL_MS, 'none is missing');
+  }
+  const loads = await world.loads();
+  t.ok(loads.length >= 120, `${loads.length} points`);
+  t.ok(
+    loads.every(([seconds, load]) => Math.abs(seconds - load) < 30),
+    'each with its own time',
+  );
+  t.equal(
+    world.agentLines.filter((line) => line.startsWith('Rows wait')).length,
+    1,
+    'reported once',
+  );
+});
 
-t.test('a lost answer is requested again with the same bytes, and stored once', async (t) => {
+test('a lost answer is requested again with the same bytes, and stored once', async (t) => {
   const world = await startAgentWorld(t);
   await world.enrol();
   world.gate.mode = 'mute';
@@ -125,74 +122,62 @@ t.test('a lost answer is requested again with the same bytes, and stored once', 
   }
 });
 
-t.test(
-  'an agent that dies between storage and acknowledgement resends the same batch',
-  async (t) => {
-    const world = await startAgentWorld(t);
-    await world.enrol();
-    world.gate.mode = 'mute';
-    const first = world.start();
-    await world.pass(2_000);
-    t.equal(first.status().sentRows, 0);
-    const before = world.written.length;
-    t.ok(before > 0);
-    await first.stop();
-    world.gate.mode = 'open';
-    const second = world.start();
-    await world.pass(5_000);
-    t.ok(second.status().sentRows >= 1);
-    const ids = world.written.map(({ request }) => request.batchId);
-    t.equal(ids[before], ids[0]);
-    t.equal(world.written[before]?.answer.duplicates, 0);
-  },
-);
+test('an agent that dies between storage and acknowledgement resends the same batch', async (t) => {
+  const world = await startAgentWorld(t);
+  await world.enrol();
+  world.gate.mode = 'mute';
+  const first = world.start();
+  await world.pass(2_000);
+  t.equal(first.status().sentRows, 0);
+  const before = world.written.length;
+  t.ok(before > 0);
+  await first.stop();
+  world.gate.mode = 'open';
+  const second = world.start();
+  await world.pass(5_000);
+  t.ok(second.status().sentRows >= 1);
+  const ids = world.written.map(({ request }) => request.batchId);
+  t.equal(ids[before], ids[0]);
+  t.equal(world.written[before]?.answer.duplicates, 0);
+});
 
-t.test(
-  'an agent whose VM is un-enrolled keeps its rows, and continues when enrolled again',
-  async (t) => {
-    const world = await startAgentWorld(t);
-    const key = await world.enrol();
-    const agent = world.start();
-    await world.pass(INTERVAL_MS);
-    await world.unenrol();
-    await world.pass(3_600_000, 10_000);
-    t.match(agent.status().fault, /^CREDENTIAL_REVOKED/);
-    t.notMatch(world.agentLines.join(), key);
-    const waiting = agent.status().observedRows - agent.status().sentRows;
-    t.ok(waiting >= 118, `${waiting} rows wait`);
-    await world.enrol();
-    await world.pass(INTERVAL_MS + 5_000);
-    t.equal(agent.status().fault, undefined, 'detected with the next reading');
-    t.equal(agent.status().sentRows, agent.status().observedRows);
-  },
-);
+test('an agent whose VM is un-enrolled keeps its rows, and continues when enrolled again', async (t) => {
+  const world = await startAgentWorld(t);
+  const key = await world.enrol();
+  const agent = world.start();
+  await world.pass(INTERVAL_MS);
+  await world.unenrol();
+  await world.pass(3_600_000, 10_000);
+  t.match(agent.status().fault, /^CREDENTIAL_REVOKED/);
+  t.notMatch(world.agentLines.join(), key);
+  const waiting = agent.status().observedRows - agent.status().sentRows;
+  t.ok(waiting >= 118, `${waiting} rows wait`);
+  await world.enrol();
+  await world.pass(INTERVAL_MS + 5_000);
+  t.equal(agent.status().fault, undefined, 'detected with the next reading');
+  t.equal(agent.status().sentRows, agent.status().observedRows);
+});
 
-t.test(
-  'rows that the service can never accept are discarded and counted; refusals are reported',
-  async (t) => {
-    const world = await startAgentWorld(t);
-    await world.enrol();
-    const outcomes: SendOutcome[] = [
-      { kind: 'refused', message: 'INVALID_FIELD: no' },
-      {
-        kind: 'stored',
-        accepted: 0,
-        rejected: [{ row: 0, series: '', reason: 'CLOCK_AHEAD' }] as never,
-      },
-    ];
-    const send: SendBatch = async () =>
-      outcomes.shift() ?? { kind: 'stored', accepted: 4, rejected: [] };
-    const agent = world.start({ send });
-    await world.pass(4 * INTERVAL_MS);
-    t.match(agent.status(), { droppedRows: 1, rejected: { CLOCK_AHEAD: 1 } });
-    t.match(
-      world.agentLines.join('\n'),
-      /dropped: INVALID_FIELD.*\n.*rejects samples.*CLOCK_AHEAD/s,
-    );
-  },
-);
+test('rows that the service can never accept are discarded and counted; refusals are reported', async (t) => {
+  const world = await startAgentWorld(t);
+  await world.enrol();
+  const outcomes: SendOutcome[] = [
+    { kind: 'refused', message: 'INVALID_FIELD: no' },
+    {
+      kind: 'stored',
+      accepted: 0,
+      rejected: [{ row: 0, series: '', reason: 'CLOCK_AHEAD' }] as never,
+    },
+  ];
+  const send: SendBatch = async () =>
+    outcomes.shift() ?? { kind: 'stored', accepted: 4, rejected: [] };
+  const agent = world.start({ send });
+  await world.pass(4 * INTERVAL_MS);
+  t.match(agent.status(), { droppedRows: 1, rejected: { CLOCK_AHEAD: 1 } });
+  t.match(world.agentLines.join('\n'), /dropped: INVALID_FIELD.*\n.*rejects samples.*CLOCK_AHEAD/s);
+});
 
-t.test('a batch is discarded only if the service refuses the batch itself', async (t) => {
+test('a batch is discarded only if the service refuses the batch itself', async (t) => {
   const reply = { status: 200, type: 'application/json', body: '' };
   const server = createServer((_request, response) => {
     response.writeHead(reply.status, { 'content-type': reply.type }).end(reply.body);
@@ -234,7 +219,7 @@ t.test('a batch is discarded only if the service refuses the batch itself', asyn
   }
 });
 
-t.test('a key that expires within two weeks is reported while it still works', async (t) => {
+test('a key that expires within two weeks is reported while it still works', async (t) => {
   const world = await startAgentWorld(t);
   await world.enrol();
   const agent = world.start({ send: async () => ({ kind: 'stored', accepted: 4, rejected: [] }) });
@@ -246,7 +231,7 @@ t.test('a key that expires within two weeks is reported while it still works', a
   t.match(readStatus(world.folder)?.fault, /Enrol the VM again/);
 });
 
-t.test('the agent waits for Retry-After, and longer', async (t) => {
+test('the agent waits for Retry-After, and longer', async (t) => {
   const world = await startAgentWorld(t);
   await world.enrol();
   const triedMs: number[] = [];
@@ -262,45 +247,42 @@ t.test('the agent waits for Retry-After, and longer', async (t) => {
   }
 });
 
-t.test(
-  'an agent over the rate of its project loses no row: all arrive late, in order',
-  async (t) => {
-    const world = await startAgentWorld(t);
-    await world.enrol();
-    const limit = (samplesPerSecond: number) =>
-      submit(world.host, { project: 'demo' }, (draft) => ({
-        ...setLimits(draft, { samplesPerSecond }),
-      }));
-    await limit(0);
-    const tries: { atMs: number; outcome: SendOutcome }[] = [];
-    const toService = createSender(world.clock);
-    const send: SendBatch = async (...batch) => {
-      const atMs = world.clock.now();
-      const outcome = await toService(...batch);
-      tries.push({ atMs, outcome });
-      return outcome;
-    };
-    const agent = world.start({ send });
-    await world.pass(2 * INTERVAL_MS);
-    t.match(tries, [{ outcome: { kind: 'later', message: /TOO_MANY/, retryAfterMs: 600_000 } }]);
-    t.equal(tries.length, 1, 'not resent before the time that the service named');
-    t.same(world.written, []);
-    await limit(1_000);
-    await world.pass(660_000, 10_000);
-    const [refused, again] = tries;
-    t.ok((again?.atMs ?? 0) - (refused?.atMs ?? 0) >= 600_000, 'waited at least this long');
-    t.match(agent.status(), { droppedRows: 0, rejected: {}, fault: undefined });
-    t.equal(agent.status().sentRows, agent.status().observedRows);
-    const times = timesOf(world.written);
-    t.ok(times.length >= 20, `${times.length} rows`);
-    for (const [i, time] of times.entries()) {
-      if (i > 1)
-        t.equal(time - (times[i - 1] ?? 0), INTERVAL_MS, 'with its own time, none is missing');
-    }
-  },
-);
+test('an agent over the rate of its project loses no row: all arrive late, in order', async (t) => {
+  const world = await startAgentWorld(t);
+  await world.enrol();
+  const limit = (samplesPerSecond: number) =>
+    submit(world.host, { project: 'demo' }, (draft) => ({
+      ...setLimits(draft, { samplesPerSecond }),
+    }));
+  await limit(0);
+  const tries: { atMs: number; outcome: SendOutcome }[] = [];
+  const toService = createSender(world.clock);
+  const send: SendBatch = async (...batch) => {
+    const atMs = world.clock.now();
+    const outcome = await toService(...batch);
+    tries.push({ atMs, outcome });
+    return outcome;
+  };
+  const agent = world.start({ send });
+  await world.pass(2 * INTERVAL_MS);
+  t.match(tries, [{ outcome: { kind: 'later', message: /TOO_MANY/, retryAfterMs: 600_000 } }]);
+  t.equal(tries.length, 1, 'not resent before the time that the service named');
+  t.same(world.written, []);
+  await limit(1_000);
+  await world.pass(660_000, 10_000);
+  const [refused, again] = tries;
+  t.ok((again?.atMs ?? 0) - (refused?.atMs ?? 0) >= 600_000, 'waited at least this long');
+  t.match(agent.status(), { droppedRows: 0, rejected: {}, fault: undefined });
+  t.equal(agent.status().sentRows, agent.status().observedRows);
+  const times = timesOf(world.written);
+  t.ok(times.length >= 20, `${times.length} rows`);
+  for (const [i, time] of times.entries()) {
+    if (i > 1)
+      t.equal(time - (times[i - 1] ?? 0), INTERVAL_MS, 'with its own time, none is missing');
+  }
+});
 
-t.test('a missing kernel file gives no reading, and is reported', async (t) => {
+test('a missing kernel file gives no reading, and is reported', async (t) => {
   const clock = new VirtualClock(START_MS);
   const reading = (texts: Record<string, string>) =>
     createGuestSource({
@@ -316,7 +298,7 @@ t.test('a missing kernel file gives no reading, and is reported', async (t) => {
   t.ok((own.rows[0]?.values.length ?? 0) >= 3, 'this machine has most of them');
 });
 
-t.test('an enrolment that others can read, that is damaged, or copied, is not used', (t) => {
+test('an enrolment that others can read, that is damaged, or copied, is not used', async (t) => {
   const folder = t.testdir();
   const about = { endpoint: 'https://x', projectName: 'projects/demo', vmName: VM, key: 'k' };
   t.throws(() => readEnrolment(folder), EnrolmentUnusable);
@@ -331,5 +313,4 @@ t.test('an enrolment that others can read, that is damaged, or copied, is not us
   writeFileSync(path, readFileSync(path, 'utf8').slice(0, 40));
   t.throws(() => readEnrolment(folder, 'a'), /damaged/);
   t.ok(existsSync(path));
-  t.end();
 });

@@ -5,7 +5,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { silentLog } from '../../src/platform/log.ts';
 import { writeEnrolment } from '../../src/vms/agent/enrolment-file.ts';
 import { startCollect } from '../../src/vms/collect/collect.ts';
@@ -20,7 +20,7 @@ const QUERY = 'monitoring.v1.MonitoringService/QueryVMMonitoring';
 const NOTICES = 'monitoring.v1.AlertService/ListNotices';
 const URI = 'qemu:///system';
 
-t.test('SRC-16: a guest with a long mount path or name loses only that reading', async (t) => {
+test('SRC-16: a guest with a long mount path or name loses only that reading', async (t) => {
   const data = dataFolder(t);
   const service = await startService(t, data);
   const admin = async (...words: string[]) => {

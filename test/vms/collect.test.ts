@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { type Log, silentLog } from '../../src/platform/log.ts';
 import { writeEnrolment } from '../../src/vms/agent/enrolment-file.ts';
 import { createSender, type SendBatch } from '../../src/vms/agent/sender.ts';
@@ -109,7 +109,7 @@ async function listed(service: Program, project: string): Promise<string[]> {
   return vms.map(({ displayName }) => displayName).sort();
 }
 
-t.test('SRC-11: a fleet reaches three projects, and none that its key excludes', async (t) => {
+test('SRC-11: a fleet reaches three projects, and none that its key excludes', async (t) => {
   const world = await openWorld(t);
   const { service, sent } = world;
   world.map('name shop-* project shop', 'name db project blog', `uuid ${mail.uuid} project demo`);
@@ -176,110 +176,101 @@ t.test('SRC-11: a fleet reaches three projects, and none that its key excludes',
   );
 });
 
-t.test(
-  'SRC-11: rows wait on disk for their project through a restart and keep their times',
-  async (t) => {
-    const world = await openWorld(t);
-    const { sent, gate } = world;
-    world.map('name shop-* project shop', 'name * project demo');
-    gate.isOpen = false;
-    const first = world.start();
-    const waiting = () => first.status().projects.map(({ waitingRows }) => waitingRows);
-    await until('rows of two rounds', () =>
-      waiting().length === 2 && waiting().every((rows) => rows >= 2) ? true : undefined,
+test('SRC-11: rows wait on disk for their project through a restart and keep their times', async (t) => {
+  const world = await openWorld(t);
+  const { sent, gate } = world;
+  world.map('name shop-* project shop', 'name * project demo');
+  gate.isOpen = false;
+  const first = world.start();
+  const waiting = () => first.status().projects.map(({ waitingRows }) => waitingRows);
+  await until('rows of two rounds', () =>
+    waiting().length === 2 && waiting().every((rows) => rows >= 2) ? true : undefined,
+  );
+  t.match(first.status().projects, [{ fault: 'nobody answers' }, { fault: 'nobody answers' }]);
+  await first.stop();
+  const offered = new Set(
+    sent.map(({ project, vm, observedMs }) => `${project} ${vm} ${observedMs}`),
+  );
+  t.ok(offered.size > 0);
+  // The current mapping applies to current observations.
+  world.map('name * project blog');
+  world.libvirts[A] = [];
+  world.libvirts[B] = [];
+  sent.length = 0;
+  gate.isOpen = true;
+  const second = world.start();
+  await until('the rows that waited', () => {
+    const stored = sent.filter(({ kind }) => kind === 'stored');
+    const found = new Set(
+      stored.map(({ project, vm, observedMs }) => `${project} ${vm} ${observedMs}`),
     );
-    t.match(first.status().projects, [{ fault: 'nobody answers' }, { fault: 'nobody answers' }]);
-    await first.stop();
-    const offered = new Set(
-      sent.map(({ project, vm, observedMs }) => `${project} ${vm} ${observedMs}`),
-    );
-    t.ok(offered.size > 0);
-    // The current mapping applies to current observations.
-    world.map('name * project blog');
-    world.libvirts[A] = [];
-    world.libvirts[B] = [];
-    sent.length = 0;
-    gate.isOpen = true;
-    const second = world.start();
-    await until('the rows that waited', () => {
-      const stored = sent.filter(({ kind }) => kind === 'stored');
-      const found = new Set(
-        stored.map(({ project, vm, observedMs }) => `${project} ${vm} ${observedMs}`),
-      );
-      return [...offered].every((row) => found.has(row)) ? true : undefined;
-    });
-    t.notOk(
-      sent.some(({ project }) => project === 'blog'),
-      'no waiting row was moved',
-    );
-    await second.stop();
-  },
-);
+    return [...offered].every((row) => found.has(row)) ? true : undefined;
+  });
+  t.notOk(
+    sent.some(({ project }) => project === 'blog'),
+    'no waiting row was moved',
+  );
+  await second.stop();
+});
 
-t.test(
-  'SRC-13: a moved domain is a VM of its new project, and its history stays in the old one',
-  async (t) => {
-    const world = await openWorld(t);
-    const { service, sent } = world;
-    world.libvirts[B] = [];
-    world.map('name shop-* project demo', 'name db project shop');
-    const collect = world.start();
-    await until(
-      'rows in demo',
-      () =>
-        sent.filter(({ project, kind }) => project === 'demo' && kind === 'stored').length > 2 ||
-        undefined,
-    );
-    world.map('name * project shop');
-    collect.reload();
-    await until('it left demo', async () => {
-      const names = await listed(service, 'demo');
-      return names.length === 0 ? true : undefined;
-    });
-    await until(
-      'rows in shop',
-      () =>
-        sent.some(
-          ({ project, vm, kind }) => project === 'shop' && vm === 'shop-web' && kind === 'stored',
-        ) || undefined,
-    );
-    const ofWeb = (project: string) =>
-      sent
-        .filter((row) => row.vm === 'shop-web' && row.project === project)
-        .map(({ observedMs }) => observedMs);
-    t.ok(Math.max(...ofWeb('demo')) < Math.min(...ofWeb('shop')), 'no time is in both');
-    const seconds = Math.floor(Date.now() / 1000);
-    const history = await service.call(QUERY, {
-      name: `projects/demo/vms/${web.uuid}`,
-      metricIds: ['disk_read_bytes_per_second'],
-      startTimeUnix: String(seconds - 600),
-      endTimeUnix: String(seconds + 30),
-      stepSeconds: 30,
-    });
-    t.equal(history.status, 200, 'the old history is readable in its project');
-    t.equal(collect.status().retiring, 0);
-  },
-);
+test('SRC-13: a moved domain is a VM of its new project, and its history stays in the old one', async (t) => {
+  const world = await openWorld(t);
+  const { service, sent } = world;
+  world.libvirts[B] = [];
+  world.map('name shop-* project demo', 'name db project shop');
+  const collect = world.start();
+  await until(
+    'rows in demo',
+    () =>
+      sent.filter(({ project, kind }) => project === 'demo' && kind === 'stored').length > 2 ||
+      undefined,
+  );
+  world.map('name * project shop');
+  collect.reload();
+  await until('it left demo', async () => {
+    const names = await listed(service, 'demo');
+    return names.length === 0 ? true : undefined;
+  });
+  await until(
+    'rows in shop',
+    () =>
+      sent.some(
+        ({ project, vm, kind }) => project === 'shop' && vm === 'shop-web' && kind === 'stored',
+      ) || undefined,
+  );
+  const ofWeb = (project: string) =>
+    sent
+      .filter((row) => row.vm === 'shop-web' && row.project === project)
+      .map(({ observedMs }) => observedMs);
+  t.ok(Math.max(...ofWeb('demo')) < Math.min(...ofWeb('shop')), 'no time is in both');
+  const seconds = Math.floor(Date.now() / 1000);
+  const history = await service.call(QUERY, {
+    name: `projects/demo/vms/${web.uuid}`,
+    metricIds: ['disk_read_bytes_per_second'],
+    startTimeUnix: String(seconds - 600),
+    endTimeUnix: String(seconds + 30),
+    stepSeconds: 30,
+  });
+  t.equal(history.status, 200, 'the old history is readable in its project');
+  t.equal(collect.status().retiring, 0);
+});
 
-t.test(
-  'SRC-11: a revoked key sends nothing more, and waiting rows are sent with the next key',
-  async (t) => {
-    const world = await openWorld(t);
-    const { sent } = world;
-    world.map('name * project demo');
-    const collect = world.start();
-    const isStored = () => sent.some(({ kind }) => kind === 'stored') || undefined;
-    await until('rows', isStored);
-    await world.admin('collector-key', 'revoke', world.id);
-    const fault = () => collect.status().projects[0]?.fault;
-    await until('the refusal', () => (/CREDENTIAL_REVOKED/.test(fault() ?? '') ? true : undefined));
-    sent.length = 0;
-    await until('waiting rows', () =>
-      (collect.status().projects[0]?.waitingRows ?? 0) > 4 ? true : undefined,
-    );
-    t.same(sent, [], 'a refused key is not retried in every round');
-    world.enrol(await world.another());
-    await until('rows with the next key', isStored);
-    await until('nothing waits', () => (fault() === undefined ? true : undefined));
-  },
-);
+test('SRC-11: a revoked key sends nothing more, and waiting rows are sent with the next key', async (t) => {
+  const world = await openWorld(t);
+  const { sent } = world;
+  world.map('name * project demo');
+  const collect = world.start();
+  const isStored = () => sent.some(({ kind }) => kind === 'stored') || undefined;
+  await until('rows', isStored);
+  await world.admin('collector-key', 'revoke', world.id);
+  const fault = () => collect.status().projects[0]?.fault;
+  await until('the refusal', () => (/CREDENTIAL_REVOKED/.test(fault() ?? '') ? true : undefined));
+  sent.length = 0;
+  await until('waiting rows', () =>
+    (collect.status().projects[0]?.waitingRows ?? 0) > 4 ? true : undefined,
+  );
+  t.same(sent, [], 'a refused key is not retried in every round');
+  world.enrol(await world.another());
+  await until('rows with the next key', isStored);
+  await until('nothing waits', () => (fault() === undefined ? true : undefined));
+});

@@ -1,7 +1,7 @@
 /**
  * Whether a data center is stale: only silence makes it stale, and only rows make it live again.
  */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { PartitionWriter } from '../../actors/telemetry/sample-log.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
@@ -30,7 +30,7 @@ async function watching(t: Test) {
   return { ...world, start, row, lost };
 }
 
-t.test('a data center is stale after the silence, and live again once it reports', async (t) => {
+test('a data center is stale after the silence, and live again once it reports', async (t) => {
   const world = await watching(t);
   const { datacenters } = world.start();
   await world.pass(30_000, 5_000);
@@ -50,43 +50,37 @@ t.test('a data center is stale after the silence, and live again once it reports
   t.match(world.row(), { value: 'live', context: { silentSinceMs: null } });
 });
 
-t.test(
-  'a restart is not a report: a stale data center stays stale until rows arrive',
-  async (t) => {
-    const world = await watching(t);
-    const first = world.start();
-    await world.pass(100_000, 5_000);
-    t.equal(first.datacenters.stateOf('DC-1'), 'stale');
-    await first.stop();
-    const { datacenters } = world.start();
-    await world.pass(30_000, 5_000);
-    t.equal(datacenters.stateOf('DC-1'), 'stale');
-    datacenters.reported('DC-1');
-    await world.pass(5_000);
-    t.equal(datacenters.stateOf('DC-1'), 'live');
-  },
-);
+test('a restart is not a report: a stale data center stays stale until rows arrive', async (t) => {
+  const world = await watching(t);
+  const first = world.start();
+  await world.pass(100_000, 5_000);
+  t.equal(first.datacenters.stateOf('DC-1'), 'stale');
+  await first.stop();
+  const { datacenters } = world.start();
+  await world.pass(30_000, 5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'stale');
+  datacenters.reported('DC-1');
+  await world.pass(5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'live');
+});
 
-t.test(
-  'a calendar set forward is not silence, and an outage of the stream is waited out',
-  async (t) => {
-    const world = await watching(t);
-    const { datacenters } = world.start();
-    datacenters.reported('DC-1');
-    world.clock.jump(3_600_000);
-    await world.pass(10_000, 5_000);
-    t.equal(datacenters.stateOf('DC-1'), 'live');
-    world.faults.append = () => 'refused';
-    await world.pass(200_000, 5_000);
-    t.equal(datacenters.stateOf('DC-1'), 'live');
-    t.ok(world.lost.count > 0, 'a failed commit is reported');
-    world.faults.append = () => undefined;
-    await world.pass(20_000, 1_000);
-    t.equal(datacenters.stateOf('DC-1'), 'stale');
-  },
-);
+test('a calendar set forward is not silence, and an outage of the stream is waited out', async (t) => {
+  const world = await watching(t);
+  const { datacenters } = world.start();
+  datacenters.reported('DC-1');
+  world.clock.jump(3_600_000);
+  await world.pass(10_000, 5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'live');
+  world.faults.append = () => 'refused';
+  await world.pass(200_000, 5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'live');
+  t.ok(world.lost.count > 0, 'a failed commit is reported');
+  world.faults.append = () => undefined;
+  await world.pass(20_000, 1_000);
+  t.equal(datacenters.stateOf('DC-1'), 'stale');
+});
 
-t.test('a suspended process first reads the rows that arrived in the meantime', async (t) => {
+test('a suspended process first reads the rows that arrived in the meantime', async (t) => {
   const world = await openAlertingWorld(t);
   // Timers that fall due during the suspension fire when it ends.
   let stillMs = 0;
@@ -116,7 +110,7 @@ t.test('a suspended process first reads the rows that arrived in the meantime', 
   t.equal(datacenters.stateOf('DC-1'), 'stale', 'it has listened for a whole silence');
 });
 
-t.test('rows that were all rejected are not a report; a state without a value is', async (t) => {
+test('rows that were all rejected are not a report; a state without a value is', async (t) => {
   const world = await watching(t);
   const { datacenters } = world.start();
   const ingest = createIngest({
@@ -137,7 +131,7 @@ t.test('rows that were all rejected are not a report; a state without a value is
   t.equal(datacenters.stateOf('DC-1'), 'live');
 });
 
-t.test('rows at any member keep a data center live, and only one member commits', async (t) => {
+test('rows at any member keep a data center live, and only one member commits', async (t) => {
   const world = await openAlertingWorld(t);
   const there = new Map([['DC-1', 2_000]]);
   const member = { isOwner: false };
@@ -169,47 +163,41 @@ t.test('rows at any member keep a data center live, and only one member commits'
   t.equal(datacenters.stateOf('DC-1'), 'live');
 });
 
-t.test(
-  'after a start nothing is stale for a whole silence, whatever others had received',
-  async (t) => {
-    const world = await openAlertingWorld(t);
-    // Last reported by a member that accepted rows afterwards, and died.
-    const heardElsewhere = () => new Map([['DC-1', 80_000 + world.clock.elapsed()]]);
-    const silence = { datacenter: 'DC-1', silenceMs: 90_000, heardElsewhere };
-    const datacenters = new Datacenters({ ...world, ...silence, ownership: { owns: () => true } });
-    world.run((signal) => datacenters.run(['DC-1'], 5_000, signal));
-    await world.pass(85_000, 5_000);
-    t.equal(datacenters.stateOf('DC-1'), 'live');
-    await world.pass(15_000, 5_000);
-    t.equal(datacenters.stateOf('DC-1'), 'stale', 'silent since the start, too');
-  },
-);
+test('after a start nothing is stale for a whole silence, whatever others had received', async (t) => {
+  const world = await openAlertingWorld(t);
+  // Last reported by a member that accepted rows afterwards, and died.
+  const heardElsewhere = () => new Map([['DC-1', 80_000 + world.clock.elapsed()]]);
+  const silence = { datacenter: 'DC-1', silenceMs: 90_000, heardElsewhere };
+  const datacenters = new Datacenters({ ...world, ...silence, ownership: { owns: () => true } });
+  world.run((signal) => datacenters.run(['DC-1'], 5_000, signal));
+  await world.pass(85_000, 5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'live');
+  await world.pass(15_000, 5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'stale', 'silent since the start, too');
+});
 
-t.test(
-  'a data center has the time of its last reading, or none, and whether it is stale',
-  async (t) => {
-    const world = await watching(t);
-    const metrics = createMetrics({ clock: world.clock, version: 'test' });
-    t.teardown(() => metrics.close());
-    const { datacenters } = world.start();
-    addDatacenterGauges({ ...world, metrics }, datacenters);
-    const displayed = async () => (await metrics.text()).match(/^svc_datacenter.*$/gm);
-    const stale = (name: string, is: 0 | 1) => `svc_datacenter_stale{datacenter="${name}"} ${is}`;
-    const last = (name: string, ms: number) =>
-      `svc_datacenter_last_reading_timestamp_seconds{datacenter="${name}"} ${ms / 1000}`;
-    t.same(await displayed(), [stale('DC-1', 0)], 'a start is not a reading');
-    datacenters.reported('DC-2');
-    const reportedMs = world.clock.now();
-    await world.pass(100_000, 5_000);
-    t.same(await displayed(), [last('DC-2', reportedMs), stale('DC-1', 1), stale('DC-2', 1)]);
-    datacenters.reported('DC-1');
-    await world.pass(5_000);
-    const againMs = world.clock.now() - 5_000;
-    t.same(await displayed(), [
-      last('DC-2', reportedMs),
-      last('DC-1', againMs),
-      stale('DC-1', 0),
-      stale('DC-2', 1),
-    ]);
-  },
-);
+test('a data center has the time of its last reading, or none, and whether it is stale', async (t) => {
+  const world = await watching(t);
+  const metrics = createMetrics({ clock: world.clock, version: 'test' });
+  t.teardown(() => metrics.close());
+  const { datacenters } = world.start();
+  addDatacenterGauges({ ...world, metrics }, datacenters);
+  const displayed = async () => (await metrics.text()).match(/^svc_datacenter.*$/gm);
+  const stale = (name: string, is: 0 | 1) => `svc_datacenter_stale{datacenter="${name}"} ${is}`;
+  const last = (name: string, ms: number) =>
+    `svc_datacenter_last_reading_timestamp_seconds{datacenter="${name}"} ${ms / 1000}`;
+  t.same(await displayed(), [stale('DC-1', 0)], 'a start is not a reading');
+  datacenters.reported('DC-2');
+  const reportedMs = world.clock.now();
+  await world.pass(100_000, 5_000);
+  t.same(await displayed(), [last('DC-2', reportedMs), stale('DC-1', 1), stale('DC-2', 1)]);
+  datacenters.reported('DC-1');
+  await world.pass(5_000);
+  const againMs = world.clock.now() - 5_000;
+  t.same(await displayed(), [
+    last('DC-2', reportedMs),
+    last('DC-1', againMs),
+    stale('DC-1', 0),
+    stale('DC-2', 1),
+  ]);
+});

@@ -4,7 +4,7 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { enrolmentIdOf } from '../../actors/identity/grants.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
 import type { VmBody } from '../../actors/vms/vm-directory.ts';
@@ -82,25 +82,22 @@ async function refusalOf(attempt: Promise<unknown>): Promise<string> {
   return 'accepted';
 }
 
-t.test(
-  'a key for an agent is issued as a change that a required audit sink holds back',
-  async (t) => {
-    const world = await enrolling(t);
-    const held: unknown[] = [];
-    const host: typeof world.host = {
-      ...world.host,
-      submit(submission) {
-        held.push(submission.makesCredential);
-        return world.host.submit(submission);
-      },
-    };
-    const token = await world.offeredToken();
-    await openEnrolments({ ...world, host, datacenters: ['DC-1'] }).enrol(token, 'Debian 13');
-    t.same(held, [true]);
-  },
-);
+test('a key for an agent is issued as a change that a required audit sink holds back', async (t) => {
+  const world = await enrolling(t);
+  const held: unknown[] = [];
+  const host: typeof world.host = {
+    ...world.host,
+    submit(submission) {
+      held.push(submission.makesCredential);
+      return world.host.submit(submission);
+    },
+  };
+  const token = await world.offeredToken();
+  await openEnrolments({ ...world, host, datacenters: ['DC-1'] }).enrol(token, 'Debian 13');
+  t.same(held, [true]);
+});
 
-t.test('a token is exchanged for a key of its VM, once', async (t) => {
+test('a token is exchanged for a key of its VM, once', async (t) => {
   const world = await enrolling(t);
   await world.register({ datacenter: 'DC-1' });
   const { token, expiresMs } = await world.offer();
@@ -131,7 +128,7 @@ t.test('a token is exchanged for a key of its VM, once', async (t) => {
   t.equal(unknown, used, 'unknown and used tokens get the same answer');
 });
 
-t.test('only one of two agents that present a token at once gets a key', async (t) => {
+test('only one of two agents that present a token at once gets a key', async (t) => {
   const world = await enrolling(t);
   const token = await world.offeredToken();
   const tries = await Promise.allSettled([1, 2, 3].map(() => world.enrolments.enrol(token, '')));
@@ -139,7 +136,7 @@ t.test('only one of two agents that present a token at once gets a key', async (
   t.equal(world.host.view(project).instances('credential', { limit: 10 }).items.length, 1);
 });
 
-t.test('a token expires after exactly 24 hours, whether or not its timer has run', async (t) => {
+test('a token expires after exactly 24 hours, whether or not its timer has run', async (t) => {
   const world = await enrolling(t);
   const early = await world.offeredToken();
   world.clock.jump(DAY_MS - 1);
@@ -149,33 +146,30 @@ t.test('a token expires after exactly 24 hours, whether or not its timer has run
   t.match(await refusalOf(world.enrolments.enrol(late, '')), /^MALFORMED_CREDENTIAL/);
 });
 
-t.test(
-  'after a second offer, the existing agent continues until the next one arrives',
-  async (t) => {
-    const world = await enrolling(t);
-    const first = await world.enrolments.enrol(await world.offeredToken(), '');
-    const lost = await world.offeredToken();
-    t.match([world.state(), world.keyOf(first.key)], [{ value: 'offered' }, { value: 'active' }]);
-    const token = await world.offeredToken();
-    t.match(
-      await refusalOf(world.enrolments.enrol(lost, '')),
-      /^MALFORMED_CREDENTIAL/,
-      'the newest token counts',
-    );
-    const second = await world.enrolments.enrol(token, '');
-    t.match(world.keyOf(first.key), { value: 'revoked', context: { revokedReason: 'REPLACED' } });
-    t.match(world.keyOf(second.key), { value: 'active' });
-    await world.offeredToken();
-    await world.pass(DAY_MS + 1);
-    t.match(
-      [world.state(), world.keyOf(second.key)],
-      [{ value: 'enrolled' }, { value: 'active' }],
-      'no other arrived in time',
-    );
-  },
-);
+test('after a second offer, the existing agent continues until the next one arrives', async (t) => {
+  const world = await enrolling(t);
+  const first = await world.enrolments.enrol(await world.offeredToken(), '');
+  const lost = await world.offeredToken();
+  t.match([world.state(), world.keyOf(first.key)], [{ value: 'offered' }, { value: 'active' }]);
+  const token = await world.offeredToken();
+  t.match(
+    await refusalOf(world.enrolments.enrol(lost, '')),
+    /^MALFORMED_CREDENTIAL/,
+    'the newest token counts',
+  );
+  const second = await world.enrolments.enrol(token, '');
+  t.match(world.keyOf(first.key), { value: 'revoked', context: { revokedReason: 'REPLACED' } });
+  t.match(world.keyOf(second.key), { value: 'active' });
+  await world.offeredToken();
+  await world.pass(DAY_MS + 1);
+  t.match(
+    [world.state(), world.keyOf(second.key)],
+    [{ value: 'enrolled' }, { value: 'active' }],
+    'no other arrived in time',
+  );
+});
 
-t.test('an unused offer expires after a day', async (t) => {
+test('an unused offer expires after a day', async (t) => {
   const world = await enrolling(t);
   await world.offeredToken();
   await world.pass(DAY_MS + 1);
@@ -183,7 +177,7 @@ t.test('an unused offer expires after a day', async (t) => {
   t.equal(world.record(), undefined, 'and registers no VM');
 });
 
-t.test('the end of enrolment revokes token and key at once, and can be repeated', async (t) => {
+test('the end of enrolment revokes token and key at once, and can be repeated', async (t) => {
   const world = await enrolling(t);
   await world.register({ datacenter: 'DC-1' });
   t.match(await refusalOf(world.end()), /^NOT_FOUND/, 'never enrolled');
@@ -201,41 +195,38 @@ t.test('the end of enrolment revokes token and key at once, and can be repeated'
   t.match([world.keyOf(again.key), world.record()], [{ value: 'active' }, { hasAgent: true }]);
 });
 
-t.test(
-  'MEAS-08: expanded monitoring is offered only in its data centers, where the VM is',
-  async (t) => {
-    const world = await enrolling(t);
-    t.match(await refusalOf(world.offer()), /^INVALID_FIELD: datacenter is missing/);
-    t.match(
-      await refusalOf(world.offer({ datacenter: 'DC-2' })),
-      'INVALID_STATE: Expanded monitoring is available only in DC-1, DC-4; the VM is in DC-2',
-    );
-    await world.register({ datacenter: 'DC-2' });
-    t.match(await refusalOf(world.offer()), /^INVALID_STATE/);
-    t.match(
-      await refusalOf(world.offer({ datacenter: 'DC-1' })),
-      /^INVALID_FIELD: .*the VM is in DC-2/,
-    );
-    await world.register({ datacenter: 'DC-4' });
-    const token = await world.offeredToken({ datacenter: '' });
-    await world.register({ datacenter: 'DC-2' });
-    t.match(
-      await refusalOf(world.enrolments.enrol(token, '')),
-      /^INVALID_STATE/,
-      'it moved in the meantime',
-    );
-    await world.register({ datacenter: 'DC-4' });
-    t.equal(
-      await refusalOf(world.enrolments.enrol(token, '')),
-      'accepted',
-      'the token was not used up',
-    );
-    const none = await enrolling(t, []);
-    t.match(await refusalOf(none.offer({ datacenter: 'DC-1' })), /in no data center/);
-  },
-);
+test('MEAS-08: expanded monitoring is offered only in its data centers, where the VM is', async (t) => {
+  const world = await enrolling(t);
+  t.match(await refusalOf(world.offer()), /^INVALID_FIELD: datacenter is missing/);
+  t.match(
+    await refusalOf(world.offer({ datacenter: 'DC-2' })),
+    'INVALID_STATE: Expanded monitoring is available only in DC-1, DC-4; the VM is in DC-2',
+  );
+  await world.register({ datacenter: 'DC-2' });
+  t.match(await refusalOf(world.offer()), /^INVALID_STATE/);
+  t.match(
+    await refusalOf(world.offer({ datacenter: 'DC-1' })),
+    /^INVALID_FIELD: .*the VM is in DC-2/,
+  );
+  await world.register({ datacenter: 'DC-4' });
+  const token = await world.offeredToken({ datacenter: '' });
+  await world.register({ datacenter: 'DC-2' });
+  t.match(
+    await refusalOf(world.enrolments.enrol(token, '')),
+    /^INVALID_STATE/,
+    'it moved in the meantime',
+  );
+  await world.register({ datacenter: 'DC-4' });
+  t.equal(
+    await refusalOf(world.enrolments.enrol(token, '')),
+    'accepted',
+    'the token was not used up',
+  );
+  const none = await enrolling(t, []);
+  t.match(await refusalOf(none.offer({ datacenter: 'DC-1' })), /in no data center/);
+});
 
-t.test('an unknown VM is registered by its agent, until a collector reports it', async (t) => {
+test('an unknown VM is registered by its agent, until a collector reports it', async (t) => {
   const world = await enrolling(t);
   const { key } = await world.enrolments.enrol(await world.offeredToken(), '');
   t.same(world.record(), {
@@ -250,41 +241,38 @@ t.test('an unknown VM is registered by its agent, until a collector reports it',
   t.match(world.keyOf(key), { context: { datacenter: 'DC-1' } });
 });
 
-t.test(
-  'a VM that is un-enrolled before any collector reported it stays, without its agent',
-  async (t) => {
-    const world = await enrolling(t);
-    await world.enrolments.enrol(await world.offeredToken(), '');
-    await world.end();
-    t.same(
-      world.record(),
-      {
-        displayName: VM,
-        datacenter: 'DC-1',
-        expandedMonitoring: false,
-        registeredMs: START_MS,
-        isExpected: true,
-        exportShard: 0,
-      },
-      'the agent’s reports still belong to a VM',
-    );
-    t.match(world.state(), { value: 'off' }, 'earlier changes stay in its history');
-    const token = await world.offeredToken({ datacenter: 'DC-4' });
-    const { key } = await world.enrolments.enrol(token, '');
-    const placed = { datacenter: 'DC-4', hasAgent: true, isExpected: true, exportShard: 0 };
-    t.match(world.record(), placed, 'it can be enrolled again, even in another data center');
-    t.match(world.keyOf(key), { context: { datacenter: 'DC-4' } });
-  },
-);
+test('a VM that is un-enrolled before any collector reported it stays, without its agent', async (t) => {
+  const world = await enrolling(t);
+  await world.enrolments.enrol(await world.offeredToken(), '');
+  await world.end();
+  t.same(
+    world.record(),
+    {
+      displayName: VM,
+      datacenter: 'DC-1',
+      expandedMonitoring: false,
+      registeredMs: START_MS,
+      isExpected: true,
+      exportShard: 0,
+    },
+    'the agent’s reports still belong to a VM',
+  );
+  t.match(world.state(), { value: 'off' }, 'earlier changes stay in its history');
+  const token = await world.offeredToken({ datacenter: 'DC-4' });
+  const { key } = await world.enrolments.enrol(token, '');
+  const placed = { datacenter: 'DC-4', hasAgent: true, isExpected: true, exportShard: 0 };
+  t.match(world.record(), placed, 'it can be enrolled again, even in another data center');
+  t.match(world.keyOf(key), { context: { datacenter: 'DC-4' } });
+});
 
-t.test('an offer that is revoked before an agent arrives leaves no VM', async (t) => {
+test('an offer that is revoked before an agent arrives leaves no VM', async (t) => {
   const world = await enrolling(t);
   await world.offeredToken();
   await world.end();
   t.equal(world.record(), undefined, 'a mistyped id is not kept as a VM that never reports');
 });
 
-t.test('a resend answers without the token, and another body is refused', async (t) => {
+test('a resend answers without the token, and another body is refused', async (t) => {
   const world = await enrolling(t);
   const request = world.request();
   const first = await world.offer({ datacenter: 'DC-1', request });
@@ -295,7 +283,7 @@ t.test('a resend answers without the token, and another body is refused', async 
   t.match(await refusalOf(other), /^REQUEST_ID_REUSED/);
 });
 
-t.test('the same VM id in two projects is two VMs', async (t) => {
+test('the same VM id in two projects is two VMs', async (t) => {
   const world = await enrolling(t);
   const here = await world.offeredToken();
   const there = await world.offeredToken({ project: 'other' });
@@ -304,7 +292,7 @@ t.test('the same VM id in two projects is two VMs', async (t) => {
   t.match(await world.enrolments.enrol(here, ''), { project: 'demo', vm: VM });
 });
 
-t.test('strangers’ attempts cost no commit, and no secret is in the log', async (t) => {
+test('strangers’ attempts cost no commit, and no secret is in the log', async (t) => {
   const world = await enrolling(t);
   const token = await world.offeredToken();
   const before = world.host.appliedSequence();

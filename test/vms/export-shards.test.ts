@@ -4,7 +4,7 @@
  */
 
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { SHARD_VMS_MAX, shardCount } from '../../actors/vms/export-shards.ts';
 import { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import { retireVms } from '../../actors/vms/vm-retirement.ts';
@@ -64,7 +64,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('restart' as const) }) },
 );
 
-t.test('API-04: a VM never changes its shard, and a shard has at most 500 VMs', async (t) => {
+test('API-04: a VM never changes its shard, and a shard has at most 500 VMs', async (t) => {
   const seen = { histories: 0, places: 0, shards: 0, restarts: 0 };
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 8 }), async (steps) => {
@@ -111,7 +111,7 @@ t.test('API-04: a VM never changes its shard, and a shard has at most 500 VMs', 
   t.ok(seen.shards > 2 && seen.restarts > 0, `${seen.shards} shards, ${seen.restarts} restarts`);
 });
 
-t.test('API-04: a slot passes to a new VM seven days after its VM was retired', async (t) => {
+test('API-04: a slot passes to a new VM seven days after its VM was retired', async (t) => {
   const world = await openAlertingWorld(t);
   const registry = startRegistry(world);
   const names = (from: number, count: number) =>
@@ -151,7 +151,7 @@ t.test('API-04: a slot passes to a new VM seven days after its VM was retired', 
   ]);
 });
 
-t.test('VMs that an older version registered get their slot with their next row', async (t) => {
+test('VMs that an older version registered get their slot with their next row', async (t) => {
   const world = await openAlertingWorld(t);
   const decide = (draft: { putRecord(change: object): void }) => {
     for (const id of ['old-1', 'old-2']) {
@@ -174,7 +174,7 @@ t.test('VMs that an older version registered get their slot with their next row'
   t.equal(world.host.appliedSequence(), before, 'once');
 });
 
-t.test('VMs that register at the same moment do not share a slot', async (t) => {
+test('VMs that register at the same moment do not share a slot', async (t) => {
   const world = await openAlertingWorld(t);
   const registry = startRegistry(world);
   const vms = Array.from({ length: SHARD_VMS_MAX + 5 }, (_, i) => `vm-${i}`);

@@ -3,7 +3,7 @@
  * agent's key in the whole API: to write expanded samples of its VM.
  */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import { test } from 'tap';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
 
@@ -23,50 +23,47 @@ const writeAs = (world: RpcWorld, key: string, rows: readonly object[], project 
 const load = { series: 'svc_vm_load1', value: 0.5 };
 const cpu = { series: 'svc_vm_cpu_utilization_pct', value: 90 };
 
-t.test(
-  'EnrolVm is for editors and owners; its token is exchanged for an agent’s key, once',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    const editor = await world.signedInAs('demo', 'EDITOR');
-    const viewer = await world.signedInAs('demo', 'VIEWER');
-    const stranger = await world.signedInAs('other', 'OWNER');
-    t.match(await enrolVm(world, viewer), { status: 403, reason: 'MISSING_CAPABILITY' });
-    t.match(await enrolVm(world, stranger), { status: 403, reason: 'PROJECT_BOUNDARY' });
-    const asKey = await world.call('EnrolVm', { vmName: VM, requestId: randomUUID() });
-    t.match(asKey, { status: 403, reason: 'HUMAN_OPERATION' });
-    t.match(await enrolVm(world, editor, { datacenter: 'DC-7' }), {
-      status: 400,
-      reason: 'INVALID_STATE',
-    });
-    const requestId = randomUUID();
-    const { status, body } = await enrolVm(world, editor, { requestId });
-    t.equal(status, 200);
-    t.match(body, {
-      vmName: VM,
-      secretAvailable: true,
-      expiresUnix: String(START_SECONDS + 86_400),
-      enrolmentToken: /^svc_enrol_/,
-      installCommand: /^svc agent enrol --endpoint http/,
-    });
-    t.notMatch(body.installCommand, 'svc_enrol_');
-    t.match((await enrolVm(world, editor, { requestId })).body, {
-      enrolmentToken: '',
-      secretAvailable: false,
-      expiresUnix: body.expiresUnix,
-    });
-    const agent = await enrolAgent(world, body.enrolmentToken);
-    t.match(agent, {
-      status: 200,
-      body: { projectName: 'projects/demo', vmName: VM, key: /^svc_vm_/ },
-    });
-    const used = await enrolAgent(world, body.enrolmentToken);
-    const unknown = await enrolAgent(world, 'svc_enrol_none');
-    t.match(used, { status: 401, reason: 'MALFORMED_CREDENTIAL' });
-    t.same(unknown.body, used.body, 'used and unknown tokens get the same answer');
-  },
-);
+test('EnrolVm is for editors and owners; its token is exchanged for an agent’s key, once', async (t) => {
+  const world = await startRpcWorld(t);
+  const editor = await world.signedInAs('demo', 'EDITOR');
+  const viewer = await world.signedInAs('demo', 'VIEWER');
+  const stranger = await world.signedInAs('other', 'OWNER');
+  t.match(await enrolVm(world, viewer), { status: 403, reason: 'MISSING_CAPABILITY' });
+  t.match(await enrolVm(world, stranger), { status: 403, reason: 'PROJECT_BOUNDARY' });
+  const asKey = await world.call('EnrolVm', { vmName: VM, requestId: randomUUID() });
+  t.match(asKey, { status: 403, reason: 'HUMAN_OPERATION' });
+  t.match(await enrolVm(world, editor, { datacenter: 'DC-7' }), {
+    status: 400,
+    reason: 'INVALID_STATE',
+  });
+  const requestId = randomUUID();
+  const { status, body } = await enrolVm(world, editor, { requestId });
+  t.equal(status, 200);
+  t.match(body, {
+    vmName: VM,
+    secretAvailable: true,
+    expiresUnix: String(START_SECONDS + 86_400),
+    enrolmentToken: /^svc_enrol_/,
+    installCommand: /^svc agent enrol --endpoint http/,
+  });
+  t.notMatch(body.installCommand, 'svc_enrol_');
+  t.match((await enrolVm(world, editor, { requestId })).body, {
+    enrolmentToken: '',
+    secretAvailable: false,
+    expiresUnix: body.expiresUnix,
+  });
+  const agent = await enrolAgent(world, body.enrolmentToken);
+  t.match(agent, {
+    status: 200,
+    body: { projectName: 'projects/demo', vmName: VM, key: /^svc_vm_/ },
+  });
+  const used = await enrolAgent(world, body.enrolmentToken);
+  const unknown = await enrolAgent(world, 'svc_enrol_none');
+  t.match(used, { status: 401, reason: 'MALFORMED_CREDENTIAL' });
+  t.same(unknown.body, used.body, 'used and unknown tokens get the same answer');
+});
 
-t.test('a VM’s credential writes its expanded samples and nothing else', async (t) => {
+test('a VM’s credential writes its expanded samples and nothing else', async (t) => {
   const world = await startRpcWorld(t);
   const owner = await world.signedInAs('demo', 'OWNER');
   await world.write([
@@ -128,7 +125,7 @@ t.test('a VM’s credential writes its expanded samples and nothing else', async
   t.match(await world.call('UnenrolVm', unenrol, { key }), { reason: 'HUMAN_OPERATION' });
 });
 
-t.test('UnenrolVm stops the agent with the next request', async (t) => {
+test('UnenrolVm stops the agent with the next request', async (t) => {
   const world = await startRpcWorld(t);
   const owner = await world.signedInAs('demo', 'OWNER');
   await world.write([{ observedUnixMs: START_MS, state: 'RUNNING', values: [cpu] }]);
@@ -149,7 +146,7 @@ t.test('UnenrolVm stops the agent with the next request', async (t) => {
   });
 });
 
-t.test('tokens and keys of agents are in no log and in no audit', async (t) => {
+test('tokens and keys of agents are in no log and in no audit', async (t) => {
   const world = await startRpcWorld(t);
   const owner = await world.signedInAs('demo', 'OWNER');
   const { body } = await enrolVm(world, owner);

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { type BufferedBatch, RowBuffer } from '../../src/vms/agent/row-buffer.ts';
 import type { SendOutcome } from '../../src/vms/agent/sender.ts';
 import { Shipper } from '../../src/vms/agent/shipper.ts';
@@ -70,7 +70,7 @@ const refusing =
   ({ rows }: Sent): SendOutcome =>
     rows.some((row) => bad.has(row)) ? { kind: 'refused', message: 'INVALID_FIELD: no' } : stored;
 
-t.test('SRC-17: a refused batch is split until only the bad row is left', async (t) => {
+test('SRC-17: a refused batch is split until only the bad row is left', async (t) => {
   const world = openWorld(t, 100, refusing(new Set([37])));
   await world.run(world.isEmpty);
   t.same(world.ofKind('refused'), [37], 'dropped alone');
@@ -83,7 +83,7 @@ t.test('SRC-17: a refused batch is split until only the bad row is left', async 
   t.ok(world.sent.length < 20, `${world.sent.length} requests`);
 });
 
-t.test('SRC-17: any set of bad rows leaves each other row stored once', async (t) => {
+test('SRC-17: any set of bad rows leaves each other row stored once', async (t) => {
   const property = fc.asyncProperty(
     fc.uniqueArray(fc.nat(29), { maxLength: 30 }),
     async (chosen) => {
@@ -100,7 +100,7 @@ t.test('SRC-17: any set of bad rows leaves each other row stored once', async (t
   await fc.assert(property, { numRuns: tries(30) });
 });
 
-t.test('SRC-17: a service that is down while a batch is split loses no row', async (t) => {
+test('SRC-17: a service that is down while a batch is split loses no row', async (t) => {
   const refuse = refusing(new Set([3]));
   let calls = 0;
   const world = openWorld(t, 8, (sent) =>
@@ -111,7 +111,7 @@ t.test('SRC-17: a service that is down while a batch is split loses no row', asy
   t.same(world.ofKind('stored'), [0, 1, 2, 4, 5, 6, 7]);
 });
 
-t.test('SRC-17: after a crash the parts have the same ids and rows', async (t) => {
+test('SRC-17: after a crash the parts have the same ids and rows', async (t) => {
   const refuse = refusing(new Set([2]));
   let isAway = false;
   const world = openWorld(t, 6, (sent) => {

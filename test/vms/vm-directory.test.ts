@@ -1,5 +1,5 @@
 /** The only copy of VM records in memory: it follows commits, in each way of reading it. */
-import t from 'tap';
+import { test } from 'tap';
 import { VmDirectory, vmDirectoryOf } from '../../actors/vms/vm-directory.ts';
 import { retireVms } from '../../actors/vms/vm-retirement.ts';
 import { by, openAlertingWorld, PROJECT } from '../support/alerting-on-host.ts';
@@ -8,7 +8,7 @@ function shardOf(directory: VmDirectory): string[] {
   return Array.from(directory.shard(PROJECT, 0), ([vm]) => vm).sort();
 }
 
-t.test('a retired VM leaves its shard, and returns to it when it is reported', async (t) => {
+test('a retired VM leaves its shard, and returns to it when it is reported', async (t) => {
   const world = await openAlertingWorld(t);
   const { host } = world;
   await world.cpu(1, ['vm-1', 'vm-2']);
@@ -26,7 +26,7 @@ t.test('a retired VM leaves its shard, and returns to it when it is reported', a
   t.equal(vmDirectoryOf(host), vmDirectoryOf(host), 'a host has one directory');
 });
 
-t.test('a commit during a read of records in slices is in the directory', async (t) => {
+test('a commit during a read of records in slices is in the directory', async (t) => {
   const world = await openAlertingWorld(t);
   const { host } = world;
   await world.cpu(1, ['vm-1', 'vm-2']);

@@ -2,7 +2,7 @@
  * Retired VMs: one decision retires a VM, everything else follows from it, and none of it is a
  * recovery. A VM that returns is a new VM.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { recheck } from '../../actors/delivery/audience.ts';
 import type { ObservedRow, Reading, Source } from '../../actors/telemetry/collectors/collector.ts';
 import { Absences, startCollector } from '../../actors/telemetry/collectors/loop.ts';
@@ -44,7 +44,7 @@ async function firing(t: Parameters<typeof openAlertingWorld>[0]) {
 const statesOf = (world: AlertingWorld) =>
   Object.fromEntries(world.incidents().map(({ vm, state }) => [vm, state]));
 
-t.test('ERR-07: a retired VM ends its alerts as VM_DELETED without a recovery', async (t) => {
+test('ERR-07: a retired VM ends its alerts as VM_DELETED without a recovery', async (t) => {
   const world = await firing(t);
   await world.pass(30_000);
   await retire(world, 'vm-1');
@@ -79,7 +79,7 @@ t.test('ERR-07: a retired VM ends its alerts as VM_DELETED without a recovery', 
   t.ok(sequence > 0);
 });
 
-t.test('a later row of the VM registers it again, with new instances', async (t) => {
+test('a later row of the VM registers it again, with new instances', async (t) => {
   const world = await firing(t);
   await world.pass(30_000);
   await retire(world, 'vm-1');
@@ -119,7 +119,7 @@ t.test('a later row of the VM registers it again, with new instances', async (t)
   t.equal(recordOf(world, 'vm-1')?.generation, 2);
 });
 
-t.test('work that a crash interrupted is done at the next start', async (t) => {
+test('work that a crash interrupted is done at the next start', async (t) => {
   const world = await openAlertingWorld(t);
   const stopRules = world.startRules();
   const { evaluator } = await world.startEvaluator();
@@ -143,7 +143,7 @@ t.test('work that a crash interrupted is done at the next start', async (t) => {
   t.same(marked, [1]);
 });
 
-t.test('a collector retires only known VMs of its data center', async (t) => {
+test('a collector retires only known VMs of its data center', async (t) => {
   const world = await openAlertingWorld(t);
   await world.cpu(10, ['vm-1']);
   t.same((await retire(world, 'vm-1', 'DC-2')).answer, {
@@ -157,7 +157,7 @@ t.test('a collector retires only known VMs of its data center', async (t) => {
   t.same((await retire(world, 'vm-1', 'DC-1')).answer, { retired: ['vm-1'], refused: [] });
 });
 
-t.test('a retired VM frees its part of the project’s quota', async (t) => {
+test('a retired VM frees its part of the project’s quota', async (t) => {
   const { host, clock, stream } = await openAlertingWorld(t);
   const registry = new VmRegistry({
     host,
@@ -177,19 +177,16 @@ t.test('a retired VM frees its part of the project’s quota', async (t) => {
   t.same([await write('vm-2'), await write('vm-1')], [0, 1]);
 });
 
-t.test(
-  'a rule cannot be created for a retired VM, but one that named it may be edited',
-  async (t) => {
-    const world = await openAlertingWorld(t);
-    await world.cpu(10, ['vm-1', 'vm-2']);
-    const named = { allVms: false, vmNames: [`projects/${PROJECT}/vms/vm-1`] };
-    await world.saveRule(named);
-    await retire(world, 'vm-1');
-    await world.saveRule({ ...named, threshold: 1 });
-    const id = '7b0c5a0e-6d2a-4a55-9a53-5a2d6d2f0009';
-    await t.rejects(world.saveRule(named, { id }), { name: 'Refusal', reason: 'INVALID_FIELD' });
-  },
-);
+test('a rule cannot be created for a retired VM, but one that named it may be edited', async (t) => {
+  const world = await openAlertingWorld(t);
+  await world.cpu(10, ['vm-1', 'vm-2']);
+  const named = { allVms: false, vmNames: [`projects/${PROJECT}/vms/vm-1`] };
+  await world.saveRule(named);
+  await retire(world, 'vm-1');
+  await world.saveRule({ ...named, threshold: 1 });
+  const id = '7b0c5a0e-6d2a-4a55-9a53-5a2d6d2f0009';
+  await t.rejects(world.saveRule(named, { id }), { name: 'Refusal', reason: 'INVALID_FIELD' });
+});
 
 /** Listings of a source that has reported `known`. Other sources may also report each VM. */
 function listings(known: readonly string[]) {
@@ -204,7 +201,7 @@ function listings(known: readonly string[]) {
   };
 }
 
-t.test('a VM is retired after two complete listings without it, a minute apart', async (t) => {
+test('a VM is retired after two complete listings without it, a minute apart', async (t) => {
   const { clock, reported, gone } = listings(['a', 'b', 'of-before']);
   t.same(gone('a', 'b', 'of-before'), []);
   await clock.advance(3_600_000);
@@ -222,7 +219,7 @@ t.test('a VM is retired after two complete listings without it, a minute apart',
   t.same(gone('a', 'b'), []);
 });
 
-t.test('a listing without any known VM retires none, and is doubted', async (t) => {
+test('a listing without any known VM retires none, and is doubted', async (t) => {
   const { clock, take } = listings(['a', 'b']);
   t.same(listings([]).take(), { gone: [] }, 'nothing was known');
   for (let minute = 0; minute < 10; minute++) {
@@ -236,7 +233,7 @@ t.test('a listing without any known VM retires none, and is doubted', async (t) 
   t.same(take('a'), { gone: ['b'] });
 });
 
-t.test('more than 30 % of the VMs, and at least 5, are not retired at once', async (t) => {
+test('more than 30 % of the VMs, and at least 5, are not retired at once', async (t) => {
   for (const [known, missing, isDoubted] of [
     [20, 7, true],
     [20, 6, false],
@@ -263,22 +260,19 @@ t.test('more than 30 % of the VMs, and at least 5, are not retired at once', asy
   }
 });
 
-t.test(
-  'a VM that another source has reported since it was first missing is not retired',
-  async (t) => {
-    const { clock, reported, take, gone } = listings(['a', 'b', 'c']);
-    t.same(gone('c'), []);
-    await clock.advance(45_000);
-    reported.set('a', clock.elapsed());
-    await clock.advance(60_000);
-    t.same(gone('c'), ['b']);
-    reported.delete('b');
-    await clock.advance(3_600_000);
-    t.same(gone('c'), [], 'a silent VM is not missing');
-    reported.set('c', clock.elapsed());
-    t.same(take('new'), { gone: [] }, 'all were reported elsewhere: nothing to doubt');
-  },
-);
+test('a VM that another source has reported since it was first missing is not retired', async (t) => {
+  const { clock, reported, take, gone } = listings(['a', 'b', 'c']);
+  t.same(gone('c'), []);
+  await clock.advance(45_000);
+  reported.set('a', clock.elapsed());
+  await clock.advance(60_000);
+  t.same(gone('c'), ['b']);
+  reported.delete('b');
+  await clock.advance(3_600_000);
+  t.same(gone('c'), [], 'a silent VM is not missing');
+  reported.set('c', clock.elapsed());
+  t.same(take('new'), { gone: [] }, 'all were reported elsewhere: nothing to doubt');
+});
 
 /** A source whose listings and faults the test sets. */
 class ListedSource implements Source {
@@ -288,66 +282,63 @@ class ListedSource implements Source {
   close = async () => {};
 }
 
-t.test(
-  'the collector retires VMs that its source no longer lists; a fault retires nothing',
-  async (t) => {
-    const clock = new VirtualClock(START_MS);
-    const source = new ListedSource();
-    const retired: string[][] = [];
-    const known = new Map(['vm-1', 'vm-2'].map((vm) => [vm, Number.NEGATIVE_INFINITY]));
-    let isAvailable = false;
-    const collector = startCollector({
-      project: PROJECT,
-      source,
-      clock,
-      intervalMs: 30_000,
-      onFault: () => {},
-      knownVms: () => known,
-      sink: {
-        observe: async () => {},
-        retire: async (_, vms) => {
-          if (!isAvailable) throw new Error('no answer');
-          retired.push([...vms]);
-          for (const vm of vms) known.delete(vm);
-        },
+test('the collector retires VMs that its source no longer lists; a fault retires nothing', async (t) => {
+  const clock = new VirtualClock(START_MS);
+  const source = new ListedSource();
+  const retired: string[][] = [];
+  const known = new Map(['vm-1', 'vm-2'].map((vm) => [vm, Number.NEGATIVE_INFINITY]));
+  let isAvailable = false;
+  const collector = startCollector({
+    project: PROJECT,
+    source,
+    clock,
+    intervalMs: 30_000,
+    onFault: () => {},
+    knownVms: () => known,
+    sink: {
+      observe: async () => {},
+      retire: async (_, vms) => {
+        if (!isAvailable) throw new Error('no answer');
+        retired.push([...vms]);
+        for (const vm of vms) known.delete(vm);
       },
-    });
-    t.teardown(() => collector.stop());
-    const pass = async (ms: number) => {
-      for (let left = ms; left > 0; left -= 30_000) {
-        await clock.advance(30_000);
-        for (let i = 0; i < 20; i++) await new Promise<void>((resolve) => setImmediate(resolve));
-      }
-    };
-    source.reading = { rows: [], faults: [{ reason: 'SOURCE_FAILED', message: 'down' }] };
-    await pass(600_000);
-    const rows: ObservedRow[] = [];
-    source.reading = { rows, faults: [] };
-    await pass(600_000);
-    t.same([retired, collector.status().faults], [[], []], 'a missing listing proves nothing');
-    source.reading = { rows, faults: [], listed: new Set() };
-    await pass(120_000);
-    t.match(collector.status(), {
-      faultCount: 23,
-      faults: [
-        { reason: 'LISTING_DOUBTED', times: 4, message: /^2 of 2 known .* vms retire demo VM/ },
-      ],
-    });
-    source.reading = { rows, faults: [], listed: new Set(['vm-2']) };
-    await pass(120_000);
-    t.same(retired, []);
-    t.match(collector.status().faults, [
-      { reason: 'SINK_FAILED', message: /not retired: .*no answer/ },
-    ]);
-    isAvailable = true;
-    await pass(30_000);
-    t.same(retired, [['vm-1']]);
-    await pass(300_000);
-    t.same(retired, [['vm-1']], 'once');
-  },
-);
+    },
+  });
+  t.teardown(() => collector.stop());
+  const pass = async (ms: number) => {
+    for (let left = ms; left > 0; left -= 30_000) {
+      await clock.advance(30_000);
+      for (let i = 0; i < 20; i++) await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+  };
+  source.reading = { rows: [], faults: [{ reason: 'SOURCE_FAILED', message: 'down' }] };
+  await pass(600_000);
+  const rows: ObservedRow[] = [];
+  source.reading = { rows, faults: [] };
+  await pass(600_000);
+  t.same([retired, collector.status().faults], [[], []], 'a missing listing proves nothing');
+  source.reading = { rows, faults: [], listed: new Set() };
+  await pass(120_000);
+  t.match(collector.status(), {
+    faultCount: 23,
+    faults: [
+      { reason: 'LISTING_DOUBTED', times: 4, message: /^2 of 2 known .* vms retire demo VM/ },
+    ],
+  });
+  source.reading = { rows, faults: [], listed: new Set(['vm-2']) };
+  await pass(120_000);
+  t.same(retired, []);
+  t.match(collector.status().faults, [
+    { reason: 'SINK_FAILED', message: /not retired: .*no answer/ },
+  ]);
+  isAvailable = true;
+  await pass(30_000);
+  t.same(retired, [['vm-1']]);
+  await pass(300_000);
+  t.same(retired, [['vm-1']], 'once');
+});
 
-t.test('records name the VMs that a source of this node reports', async (t) => {
+test('records name the VMs that a source of this node reports', async (t) => {
   const { host, clock, ingest } = await openAlertingWorld(t);
   const rows = [cpuRow('vm-1', clock.now(), 1)];
   const others = [cpuRow('vm-2', clock.now(), 1)];
@@ -366,7 +357,7 @@ t.test('records name the VMs that a source of this node reports', async (t) => {
   t.same(reported(), []);
 });
 
-t.test('a node does not retire a VM that another collector reports', async (t) => {
+test('a node does not retire a VM that another collector reports', async (t) => {
   const { host, clock, stream } = await openAlertingWorld(t);
   const registry = new VmRegistry({ host, clock, datacenter: 'DC-1' });
   const ingest = createIngest({
@@ -410,7 +401,7 @@ t.test('a node does not retire a VM that another collector reports', async (t) =
   t.notOk(recordOf({ host }, 'vm-1')?.retiredMs);
 });
 
-t.test('a late row of a retired VM uses no quota of the project', async (t) => {
+test('a late row of a retired VM uses no quota of the project', async (t) => {
   const world = await openAlertingWorld(t);
   const { host, clock } = world;
   const registry = new VmRegistry({
@@ -431,21 +422,18 @@ t.test('a late row of a retired VM uses no quota of the project', async (t) => {
   t.same(registry.overVmLimit(PROJECT, [cpuRow('vm-3', clock.now(), 20)]), new Set(['vm-3']));
 });
 
-t.test(
-  'DUR-28: a VM retired while the clock was ahead is registered when it returns',
-  async (t) => {
-    const HOUR_MS = 3_600_000;
-    const world = await firing(t);
-    world.clock.jump(HOUR_MS);
-    await retire(world, 'vm-1');
-    await world.until('it is retired', () => statesOf(world)['vm-1'] === 'RETIRED');
-    world.clock.jump(-HOUR_MS);
-    await world.pass(5_000);
-    await world.cpu(95, ['vm-1']);
-    t.match(recordOf(world, 'vm-1'), { generation: 1, registeredMs: world.clock.now() });
-    t.notOk(recordOf(world, 'vm-1')?.retiredMs);
-    await world.until('it fires again', () =>
-      world.incidents().some(({ vm, state }) => vm === 'vm-1' && state === 'FIRING'),
-    );
-  },
-);
+test('DUR-28: a VM retired while the clock was ahead is registered when it returns', async (t) => {
+  const HOUR_MS = 3_600_000;
+  const world = await firing(t);
+  world.clock.jump(HOUR_MS);
+  await retire(world, 'vm-1');
+  await world.until('it is retired', () => statesOf(world)['vm-1'] === 'RETIRED');
+  world.clock.jump(-HOUR_MS);
+  await world.pass(5_000);
+  await world.cpu(95, ['vm-1']);
+  t.match(recordOf(world, 'vm-1'), { generation: 1, registeredMs: world.clock.now() });
+  t.notOk(recordOf(world, 'vm-1')?.retiredMs);
+  await world.until('it fires again', () =>
+    world.incidents().some(({ vm, state }) => vm === 'vm-1' && state === 'FIRING'),
+  );
+});

@@ -3,7 +3,7 @@
  * host and log. Each test replays an incident: a failover, a migration, a clone, a replaced
  * collector.
  */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { startCredential } from '../../actors/identity/credentials.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { PartitionWriter, pastEntries } from '../../actors/telemetry/sample-log.ts';
@@ -135,43 +135,40 @@ const OFF: Said = { state: 'STOPPED', reason: 'shutdown' };
 const INCOMING: Said = { state: 'PAUSED', reason: 'migration' };
 const AWAY: Said = { state: 'STOPPED', reason: 'migrated' };
 
-t.test(
-  'SRC-18: after a failover the running copy is reported, and the crashed one never again',
-  async (t) => {
-    const world = await openSources(t);
-    t.same(
-      await world.rounds(3, [
-        [A, {}],
-        [B, OFF],
-      ]),
-      ['a', 'a', 'a'],
-    );
-    t.same(
-      await world.rounds(1, [
-        [A, CRASHED],
-        [B, OFF],
-      ]),
-      ['a'],
-      'it is down, as observed',
-    );
-    t.same(
-      await world.rounds(4, [
-        [A, CRASHED],
-        [B, { boot: 'domain-9' }],
-      ]),
-      ['ab', 'b', 'b', 'b'],
-    );
-    t.match(world.reportedBy(), {
-      source: B.name,
-      before: A.name,
-      turn: 2,
-      reason: 'RUNS_ELSEWHERE',
-    });
-    t.match(world.source()?.context, { source: B.name, turn: 2 });
-  },
-);
+test('SRC-18: after a failover the running copy is reported, and the crashed one never again', async (t) => {
+  const world = await openSources(t);
+  t.same(
+    await world.rounds(3, [
+      [A, {}],
+      [B, OFF],
+    ]),
+    ['a', 'a', 'a'],
+  );
+  t.same(
+    await world.rounds(1, [
+      [A, CRASHED],
+      [B, OFF],
+    ]),
+    ['a'],
+    'it is down, as observed',
+  );
+  t.same(
+    await world.rounds(4, [
+      [A, CRASHED],
+      [B, { boot: 'domain-9' }],
+    ]),
+    ['ab', 'b', 'b', 'b'],
+  );
+  t.match(world.reportedBy(), {
+    source: B.name,
+    before: A.name,
+    turn: 2,
+    reason: 'RUNS_ELSEWHERE',
+  });
+  t.match(world.source()?.context, { source: B.name, turn: 2 });
+});
 
-t.test('SRC-18: a live migration has one reporter at a time, and no gap', async (t) => {
+test('SRC-18: a live migration has one reporter at a time, and no gap', async (t) => {
   const world = await openSources(t);
   t.same(
     await world.rounds(3, [
@@ -198,7 +195,7 @@ t.test('SRC-18: a live migration has one reporter at a time, and no gap', async 
   );
 });
 
-t.test('SRC-18: a copy that is paused for a migration yields to a running one', async (t) => {
+test('SRC-18: a copy that is paused for a migration yields to a running one', async (t) => {
   const world = await openSources(t);
   await world.rounds(1, [[A, {}]]);
   t.same(
@@ -211,7 +208,7 @@ t.test('SRC-18: a copy that is paused for a migration yields to a running one', 
   t.match(world.reportedBy(), { source: B.name });
 });
 
-t.test('SRC-18: a silent source is replaced after three intervals, and not before', async (t) => {
+test('SRC-18: a silent source is replaced after three intervals, and not before', async (t) => {
   const world = await openSources(t);
   await world.rounds(1, [
     [A, {}],
@@ -235,106 +232,94 @@ t.test('SRC-18: a silent source is replaced after three intervals, and not befor
   );
 });
 
-t.test(
-  'SRC-18: a VM that starts elsewhere is taken over once its source has missed a round',
-  async (t) => {
-    const world = await openSources(t);
-    await world.rounds(5, [
+test('SRC-18: a VM that starts elsewhere is taken over once its source has missed a round', async (t) => {
+  const world = await openSources(t);
+  await world.rounds(5, [
+    [A, {}],
+    [B, OFF],
+  ]);
+  const fresh = { boot: 'domain-4' };
+  t.same(
+    await world.rounds(3, [
+      [A, undefined],
+      [B, fresh],
+    ]),
+    ['', 'b', 'b'],
+  );
+  t.match(world.reportedBy(), { reason: 'STARTED_ELSEWHERE' });
+  t.same(
+    await world.rounds(4, [
       [A, {}],
-      [B, OFF],
-    ]);
-    const fresh = { boot: 'domain-4' };
-    t.same(
-      await world.rounds(3, [
-        [A, undefined],
-        [B, fresh],
-      ]),
-      ['', 'b', 'b'],
-    );
-    t.match(world.reportedBy(), { reason: 'STARTED_ELSEWHERE' });
-    t.same(
-      await world.rounds(4, [
-        [A, {}],
-        [B, fresh],
-      ]),
-      ['b', 'b', 'b', 'b'],
-      'and it stays there',
-    );
-  },
-);
+      [B, fresh],
+    ]),
+    ['b', 'b', 'b', 'b'],
+    'and it stays there',
+  );
+});
 
-t.test(
-  'SRC-19: the first of two permanent clones is reported, with one commit in all',
-  async (t) => {
-    const world = await openSources(t);
+test('SRC-19: the first of two permanent clones is reported, with one commit in all', async (t) => {
+  const world = await openSources(t);
+  await world.rounds(1, [
+    [A, {}],
+    [B, {}],
+  ]);
+  const sequence = world.host.appliedSequence();
+  t.same(
+    new Set(
+      await world.rounds(20, [
+        [A, {}],
+        [B, {}],
+      ]),
+    ),
+    new Set(['a']),
+  );
+  t.equal(world.host.appliedSequence(), sequence, 'a rejected row commits nothing');
+  const { sources } = world.member().registry;
+  t.match(sources.contested(), [{ project: PROJECT, vm: VM, source: A.name, other: B.name }]);
+  t.same([...sources.refusedOf(B.name)], [[PROJECT, { vms: 1, running: 1 }]]);
+  t.same([...sources.refusedOf(A.name)], []);
+  const nowMs = world.clock.now();
+  t.ok(sources.isReportedElsewhere(PROJECT, VM, nowMs - 60_000, nowMs));
+  t.notOk(sources.isReportedElsewhere(PROJECT, VM, 0, nowMs - 3_600_000));
+});
+
+test('SRC-19: a left-over definition is rejected, and casts no doubt on the readings', async (t) => {
+  const world = await openSources(t);
+  await world.rounds(6, [
+    [A, {}],
+    [B, OFF],
+    [C, AWAY],
+  ]);
+  const { sources } = world.member().registry;
+  const nowMs = world.clock.now();
+  t.notOk(sources.isReportedElsewhere(PROJECT, VM, nowMs - 60_000, nowMs));
+  t.same(sources.contested(), []);
+  t.same([...sources.refusedOf(B.name)], [[PROJECT, { vms: 1, running: 0 }]]);
+});
+
+test('SRC-18: copies that run in turn take the VM over at most every three intervals', async (t) => {
+  const world = await openSources(t);
+  await world.rounds(1, [
+    [A, {}],
+    [B, CRASHED],
+  ]);
+  for (let i = 0; i < 10; i++) {
     await world.rounds(1, [
-      [A, {}],
+      [A, CRASHED],
       [B, {}],
     ]);
-    const sequence = world.host.appliedSequence();
-    t.same(
-      new Set(
-        await world.rounds(20, [
-          [A, {}],
-          [B, {}],
-        ]),
-      ),
-      new Set(['a']),
-    );
-    t.equal(world.host.appliedSequence(), sequence, 'a rejected row commits nothing');
-    const { sources } = world.member().registry;
-    t.match(sources.contested(), [{ project: PROJECT, vm: VM, source: A.name, other: B.name }]);
-    t.same([...sources.refusedOf(B.name)], [[PROJECT, { vms: 1, running: 1 }]]);
-    t.same([...sources.refusedOf(A.name)], []);
-    const nowMs = world.clock.now();
-    t.ok(sources.isReportedElsewhere(PROJECT, VM, nowMs - 60_000, nowMs));
-    t.notOk(sources.isReportedElsewhere(PROJECT, VM, 0, nowMs - 3_600_000));
-  },
-);
-
-t.test(
-  'SRC-19: a left-over definition is rejected, and casts no doubt on the readings',
-  async (t) => {
-    const world = await openSources(t);
-    await world.rounds(6, [
-      [A, {}],
-      [B, OFF],
-      [C, AWAY],
-    ]);
-    const { sources } = world.member().registry;
-    const nowMs = world.clock.now();
-    t.notOk(sources.isReportedElsewhere(PROJECT, VM, nowMs - 60_000, nowMs));
-    t.same(sources.contested(), []);
-    t.same([...sources.refusedOf(B.name)], [[PROJECT, { vms: 1, running: 0 }]]);
-  },
-);
-
-t.test(
-  'SRC-18: copies that run in turn take the VM over at most every three intervals',
-  async (t) => {
-    const world = await openSources(t);
     await world.rounds(1, [
       [A, {}],
       [B, CRASHED],
     ]);
-    for (let i = 0; i < 10; i++) {
-      await world.rounds(1, [
-        [A, CRASHED],
-        [B, {}],
-      ]);
-      await world.rounds(1, [
-        [A, {}],
-        [B, CRASHED],
-      ]);
-    }
-    t.ok(
-      (world.reportedBy()?.turn ?? 0) <= 1 + 20 / 3,
-      `${world.reportedBy()?.turn} turns in 20 rounds`,
-    );
-  },
-);
+  }
+  t.ok(
+    (world.reportedBy()?.turn ?? 0) <= 1 + 20 / 3,
+    `${world.reportedBy()?.turn} turns in 20 rounds`,
+  );
+});
 
-t.test('SRC-18: a source whose key was revoked is replaced at once', async (t) => {
+test('SRC-18: a source whose key was revoked is replaced at once', async (t) => {
   const world = await openSources(t);
   await world.rounds(3, [[A, {}]]);
   t.same(await world.rounds(1, [[B, {}]]), [''], 'it may still report');
@@ -345,7 +330,7 @@ t.test('SRC-18: a source whose key was revoked is replaced at once', async (t) =
   t.match(world.reportedBy(), { reason: 'KEY_ENDED' });
 });
 
-t.test('SRC-18: the source is known after a restart and at another member', async (t) => {
+test('SRC-18: the source is known after a restart and at another member', async (t) => {
   const world = await openSources(t);
   await world.rounds(2, [
     [B, {}],
@@ -362,7 +347,7 @@ t.test('SRC-18: the source is known after a restart and at another member', asyn
   }
 });
 
-t.test('SRC-18: no source counts as silent while none could be received', async (t) => {
+test('SRC-18: no source counts as silent while none could be received', async (t) => {
   const world = await openSources(t);
   await world.rounds(2, [
     [B, {}],
@@ -373,40 +358,34 @@ t.test('SRC-18: no source counts as silent while none could be received', async 
   t.ok(await world.say(B, {}));
 });
 
-t.test(
-  'SRC-18: rows that waited on disk count for the time in which their source had the VM',
-  async (t) => {
-    const world = await openSources(t);
-    await world.rounds(2, [
-      [A, {}],
-      [B, OFF],
-    ]);
-    const atMs = world.clock.now();
-    t.same(await world.rounds(4, [[B, OFF]]), ['', '', 'b', 'b']);
-    t.ok(await world.say(A, { observedMs: atMs + 1_000 }), 'observed before B took over');
-    t.notOk(await world.say(C, { observedMs: atMs + 2_000 }), 'C never had it');
-    t.match(world.reportedBy(), { source: B.name });
-  },
-);
+test('SRC-18: rows that waited on disk count for the time in which their source had the VM', async (t) => {
+  const world = await openSources(t);
+  await world.rounds(2, [
+    [A, {}],
+    [B, OFF],
+  ]);
+  const atMs = world.clock.now();
+  t.same(await world.rounds(4, [[B, OFF]]), ['', '', 'b', 'b']);
+  t.ok(await world.say(A, { observedMs: atMs + 1_000 }), 'observed before B took over');
+  t.notOk(await world.say(C, { observedMs: atMs + 2_000 }), 'C never had it');
+  t.match(world.reportedBy(), { source: B.name });
+});
 
-t.test('SRC-18: two first rows at the same moment give one source', async (t) => {
+test('SRC-18: two first rows at the same moment give one source', async (t) => {
   const world = await openSources(t);
   const stored = await Promise.all([world.say(A), world.say(B)]);
   t.same(stored, [true, false]);
 });
 
-t.test(
-  'SRC-18: all libvirts of a process are one source, and those of two members are two',
-  async (t) => {
-    const world = await openSources(t, { machine: 'host-1' });
-    const { sources } = world.member().registry;
-    t.equal(sources.nameOf({ source: 'libvirt qemu:///system' }), 'libvirt on host-1');
-    t.equal(sources.nameOf({ source: 'libvirt qemu:///session' }), 'libvirt on host-1');
-    t.equal(sources.nameOf({ reach: A, source: undefined }), A.name);
-  },
-);
+test('SRC-18: all libvirts of a process are one source, and those of two members are two', async (t) => {
+  const world = await openSources(t, { machine: 'host-1' });
+  const { sources } = world.member().registry;
+  t.equal(sources.nameOf({ source: 'libvirt qemu:///system' }), 'libvirt on host-1');
+  t.equal(sources.nameOf({ source: 'libvirt qemu:///session' }), 'libvirt on host-1');
+  t.equal(sources.nameOf({ reach: A, source: undefined }), A.name);
+});
 
-t.test('SRC-18: an agent reports its own series, whichever collector reports the VM', async (t) => {
+test('SRC-18: an agent reports its own series, whichever collector reports the VM', async (t) => {
   const world = await openSources(t);
   await world.rounds(1, [[A, {}]]);
   const agent: SenderReach = { name: 'vms/vm-1', datacenter: 'DC-1', vm: VM };
@@ -423,32 +402,29 @@ t.test('SRC-18: an agent reports its own series, whichever collector reports the
   t.match(world.reportedBy(), { source: A.name, turn: 1 });
 });
 
-t.test(
-  'SRC-20: a source that no longer lists a VM leaves it to the one that reports it',
-  async (t) => {
-    const world = await openSources(t);
-    await world.rounds(3, [
-      [A, {}],
-      [B, {}],
-    ]);
-    const { sources } = world.member().registry;
-    const retireAs = async (name: string) =>
-      (await retireVms(world.host, { project: PROJECT, by, vms: [VM], sender: { name, sources } }))
-        .answer;
-    t.same(await retireAs(B.name), { retired: [], refused: [{ vm: VM, reason: 'OTHER_SOURCE' }] });
-    t.match(world.reportedBy(), { source: A.name }, 'a source cannot retire another source’s VM');
-    t.match(await retireAs(A.name), { retired: [], refused: [{ reason: 'OTHER_SOURCE' }] });
-    t.same(await world.rounds(1, [[B, {}]]), ['b']);
-    await world.rounds(4, [[B, {}]]);
-    t.match(await retireAs(B.name), { retired: [VM] });
-    t.equal(world.source()?.value, 'retired');
-    await world.clock.advance(ROUND_MS);
-    t.ok(await world.say(C), 'the next report makes it a new VM');
-    t.match(world.reportedBy(), { source: C.name, turn: 3 });
-  },
-);
+test('SRC-20: a source that no longer lists a VM leaves it to the one that reports it', async (t) => {
+  const world = await openSources(t);
+  await world.rounds(3, [
+    [A, {}],
+    [B, {}],
+  ]);
+  const { sources } = world.member().registry;
+  const retireAs = async (name: string) =>
+    (await retireVms(world.host, { project: PROJECT, by, vms: [VM], sender: { name, sources } }))
+      .answer;
+  t.same(await retireAs(B.name), { retired: [], refused: [{ vm: VM, reason: 'OTHER_SOURCE' }] });
+  t.match(world.reportedBy(), { source: A.name }, 'a source cannot retire another source’s VM');
+  t.match(await retireAs(A.name), { retired: [], refused: [{ reason: 'OTHER_SOURCE' }] });
+  t.same(await world.rounds(1, [[B, {}]]), ['b']);
+  await world.rounds(4, [[B, {}]]);
+  t.match(await retireAs(B.name), { retired: [VM] });
+  t.equal(world.source()?.value, 'retired');
+  await world.clock.advance(ROUND_MS);
+  t.ok(await world.say(C), 'the next report makes it a new VM');
+  t.match(world.reportedBy(), { source: C.name, turn: 3 });
+});
 
-t.test('SRC-21: no increase spans the counters of two sources', async (t) => {
+test('SRC-21: no increase spans the counters of two sources', async (t) => {
   const world = await openSources(t);
   await world.rounds(1, [
     [A, { cpu: 10 }],
@@ -482,7 +458,7 @@ t.test('SRC-21: no increase spans the counters of two sources', async (t) => {
   t.same(between('domain-2 @2', 5), Number.NaN);
 });
 
-t.test('SRC-18: a claim is granted for a reason, and refused without one', async (t) => {
+test('SRC-18: a claim is granted for a reason, and refused without one', async (t) => {
   const present = { sourceBefore: '', sinceMs: 0, reason: null, hasLeft: false };
   const claim: SourceClaim = {
     source: 'b',
@@ -518,7 +494,7 @@ t.test('SRC-18: a claim is granted for a reason, and refused without one', async
   t.equal(granted({ presentCopy: 'DOWN' }, { ...back, reason: 'SILENT' }), 'RUNS_ELSEWHERE');
 });
 
-t.test('DUR-28: a report of before the step is not recent for an hour', async (t) => {
+test('DUR-28: a report of before the step is not recent for an hour', async (t) => {
   const HOUR_MS = 3_600_000;
   const world = await openSources(t);
   const { registry } = world.member();

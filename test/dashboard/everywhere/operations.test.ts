@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { getOption } from '@bufbuild/protobuf';
-import t from 'tap';
+import { test } from 'tap';
 import { policy } from '../../../src/gen/svc/options/v1/policy_pb.ts';
 import { allMethods } from '../../support/every-method.ts';
 import { operations } from '../../support/walk.ts';
@@ -18,7 +18,7 @@ const OF_PROGRAMS = [
   'RetireVms',
 ];
 
-t.test('DASH-24: every change open to people is an operation of the dashboard', async (t) => {
+test('DASH-24: every change open to people is an operation of the dashboard', async (t) => {
   const changes = (await allMethods())
     .filter((method) => getOption(method, policy).mutation)
     .map(({ name }) => name)
@@ -30,7 +30,7 @@ t.test('DASH-24: every change open to people is an operation of the dashboard', 
   );
 });
 
-t.test('DASH-24: each operation is walked by one test of its name', async (t) => {
+test('DASH-24: each operation is walked by one test of its name', async (t) => {
   const sources = ['..', '../../long/dashboard']
     .flatMap((path) => {
       const folder = new URL(`${path}/`, import.meta.url);

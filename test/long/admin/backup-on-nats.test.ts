@@ -4,7 +4,7 @@
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import { SAMPLES_STREAM } from '../../../actors/telemetry/sample-log.ts';
 import { sealedSpec } from '../../../sqlite/platform/secrets/sealed-stream.ts';
 import { systemClock } from '../../../streams/platform/clock.ts';
@@ -12,7 +12,7 @@ import { EVENTS_STREAM, eventsStream } from '../../../streams/platform/commit/ev
 import { openJetStream } from '../../../streams/platform/jetstream/jetstream-stream.ts';
 import { createDestination, listAll, saveRule, writeReadings } from '../../e2e/fault-injection.ts';
 import { componentPath, needs } from '../../support/components.ts';
-import { startNatsServer } from '../../support/nats-server.ts';
+import { natsServerFor } from '../../support/nats-server.ts';
 import { dataFolder, type Program, runInProcess, until } from '../../support/program.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { startService } from '../../support/service-in-process.ts';
@@ -23,8 +23,7 @@ const vms = Array.from({ length: 6 }, (_, i) => `vm-${i}`);
 
 async function nats(t: Test) {
   const program = componentPath('nats-server 2.10.27');
-  const server = await startNatsServer({ program, folder: dataFolder(t) });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { program });
   return server.url;
 }
 
@@ -39,7 +38,7 @@ const namesOf = async (program: Program, method: string, field: string) =>
 const incidentsOf = (program: Program) => namesOf(program, 'ListIncidents', 'incidents');
 const rulesOf = (program: Program) => namesOf(program, 'ListAlertRules', 'rules');
 
-t.test(
+test(
   'DUR-18: a service on NATS is backed up and restored',
   needs('nats-server 2.10.27'),
   async (t) => {

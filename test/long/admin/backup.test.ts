@@ -6,7 +6,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import { MANIFEST_FILE } from '../../../src/admin/backup/manifest.ts';
 import {
   faultSettings,
@@ -53,7 +53,7 @@ async function backedUp(t: Test) {
   return { root, data, backup, program, restore };
 }
 
-t.test('DUR-18: a backup under load contains everything acknowledged before it', async (t) => {
+test('DUR-18: a backup under load contains everything acknowledged before it', async (t) => {
   const root = dataFolder(t);
   const [data, backup, other] = ['data', 'backup', 'other'].map((name) => join(root, name)) as [
     string,
@@ -112,7 +112,7 @@ t.test('DUR-18: a backup under load contains everything acknowledged before it',
   }
 });
 
-t.test('DUR-18: a service killed during its backup leaves a complete backup or none', async (t) => {
+test('DUR-18: a service killed during its backup leaves a complete backup or none', async (t) => {
   const root = dataFolder(t);
   const [data, backup] = [join(root, 'data'), join(root, 'backup')];
   const program = await startProgram(t, data, faultSettings);
@@ -141,7 +141,7 @@ t.test('DUR-18: a service killed during its backup leaves a complete backup or n
   t.throws(() => readdirSync(join(root, 'third')), 'nothing was written');
 });
 
-t.test('DUR-18: invalid backups and restores are rejected', async (t) => {
+test('DUR-18: invalid backups and restores are rejected', async (t) => {
   const { root, data, backup, program, restore } = await backedUp(t);
   const untouched = (folder: string) =>
     t.throws(() => readdirSync(join(root, folder)), `${folder} is empty`);

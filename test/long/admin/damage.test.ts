@@ -5,7 +5,7 @@
 import { cpSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import type { Damage, FileCheck } from '../../../sqlite/platform/file-check.ts';
 import { openOnceStore } from '../../../sqlite/platform/once-store.ts';
 import { openSecretStore } from '../../../sqlite/platform/secrets/local-secrets.ts';
@@ -64,27 +64,24 @@ async function fill(folder: string): Promise<void> {
   await history.close();
 }
 
-t.test(
-  'DUR-29: a flipped bit in any page of any database is found, or changes no answer',
-  async (t) => {
-    const folder = await installation(t);
-    await fill(folder);
-    const masterKey = readMasterKey(join(folder, 'master.key'));
-    const flips = new Map<string, readonly Flip[]>();
-    for (const file of DATA_FILES) {
-      const random = seededRandom(29);
-      const found = await flipEveryPage({ folder, file, masterKey, random, each: tries(16, 2) });
-      flips.set(file, found);
-      const missed = found.filter((flip) => flip.found === 'missed');
-      t.same(missed, [], `${file}: no flip is missed`);
-      t.ok(
-        found.some((flip) => flip.found !== 'equal'),
-        `${file}: flips are found`,
-      );
-    }
-    t.comment(flipTable(flips).join('\n'));
-  },
-);
+test('DUR-29: a flipped bit in any page of any database is found, or changes no answer', async (t) => {
+  const folder = await installation(t);
+  await fill(folder);
+  const masterKey = readMasterKey(join(folder, 'master.key'));
+  const flips = new Map<string, readonly Flip[]>();
+  for (const file of DATA_FILES) {
+    const random = seededRandom(29);
+    const found = await flipEveryPage({ folder, file, masterKey, random, each: tries(16, 2) });
+    flips.set(file, found);
+    const missed = found.filter((flip) => flip.found === 'missed');
+    t.same(missed, [], `${file}: no flip is missed`);
+    t.ok(
+      found.some((flip) => flip.found !== 'equal'),
+      `${file}: flips are found`,
+    );
+  }
+  t.comment(flipTable(flips).join('\n'));
+});
 
 /** A folder whose service was killed: its write-ahead logs are not empty. */
 async function killedInstallation(t: Test) {
@@ -106,26 +103,23 @@ const refusalOf = async (t: Test, folder: string): Promise<string> => {
   }
 };
 
-t.test(
-  'a flipped bit inside of a write-ahead log refuses the start and names the frame',
-  async (t) => {
-    const sound = await killedInstallation(t);
-    for (const file of ['events.db', 'samples.db'] as const) {
-      const size = statSync(join(sound, `${file}-wal`)).size;
-      for (const at of [17, 40, 60, 4_000, Math.floor(size / 3)]) {
-        const folder = copyOf(t, sound);
-        flipBit(join(folder, `${file}-wal`), at, 3);
-        const refusal = await refusalOf(t, folder);
-        const place = new RegExp(
-          `is damaged \\(${file}-wal, frame \\d+\\): at least \\d+ acknowledged`,
-        );
-        t.match(refusal, place, `${file} at ${at}`);
-      }
+test('a flipped bit inside of a write-ahead log refuses the start and names the frame', async (t) => {
+  const sound = await killedInstallation(t);
+  for (const file of ['events.db', 'samples.db'] as const) {
+    const size = statSync(join(sound, `${file}-wal`)).size;
+    for (const at of [17, 40, 60, 4_000, Math.floor(size / 3)]) {
+      const folder = copyOf(t, sound);
+      flipBit(join(folder, `${file}-wal`), at, 3);
+      const refusal = await refusalOf(t, folder);
+      const place = new RegExp(
+        `is damaged \\(${file}-wal, frame \\d+\\): at least \\d+ acknowledged`,
+      );
+      t.match(refusal, place, `${file} at ${at}`);
     }
-  },
-);
+  }
+});
 
-t.test('DUR-29: a write-ahead log that was cut refuses the start', async (t) => {
+test('DUR-29: a write-ahead log that was cut refuses the start', async (t) => {
   const sound = await killedInstallation(t);
   for (const bytes of [0, 32 + 4_120, 32 + 3 * 4_120 + 100]) {
     const folder = copyOf(t, sound);
@@ -134,24 +128,21 @@ t.test('DUR-29: a write-ahead log that was cut refuses the start', async (t) => 
   }
 });
 
-t.test(
-  'DUR-29: an older copy of a database in place of the newer one refuses the start',
-  async (t) => {
-    const folder = await installation(t);
-    const older = copyOf(t, folder);
-    const program = await startService(t, folder);
-    await saveRule(program, []);
-    await writeReadings(program, vms, 5);
-    await program.stop();
-    for (const file of ['events.db', 'samples.db']) {
-      const mixed = copyOf(t, folder);
-      cpSync(join(older, file), join(mixed, file));
-      const outcome = await refusalOf(t, mixed);
-      if (file === 'events.db') t.match(outcome, /EVENTS|events\.db/);
-      else t.equal(outcome, 'started', 'the service starts and reports lost samples');
-    }
-  },
-);
+test('DUR-29: an older copy of a database in place of the newer one refuses the start', async (t) => {
+  const folder = await installation(t);
+  const older = copyOf(t, folder);
+  const program = await startService(t, folder);
+  await saveRule(program, []);
+  await writeReadings(program, vms, 5);
+  await program.stop();
+  for (const file of ['events.db', 'samples.db']) {
+    const mixed = copyOf(t, folder);
+    cpSync(join(older, file), join(mixed, file));
+    const outcome = await refusalOf(t, mixed);
+    if (file === 'events.db') t.match(outcome, /EVENTS|events\.db/);
+    else t.equal(outcome, 'started', 'the service starts and reports lost samples');
+  }
+});
 
 function copyOf(t: Test, folder: string): string {
   const copy = join(dataFolder(t), 'copy');
@@ -166,64 +157,58 @@ function damage(folder: string, file: string, sql: string): void {
   database.close();
 }
 
-t.test(
-  'DUR-29: damage while the service runs fails the reads that meet it, and no others',
-  async (t) => {
-    const folder = join(dataFolder(t), 'data');
-    const program = await startService(t, folder, { SVC_METRICS_ON_API: 'on' });
-    await saveRule(program, []);
-    await writeReadings(program, vms, 12);
-    const list = (method: string, of = program) =>
-      of.call(`monitoring.v1.AlertService/${method}`, {
-        projectName: program.demo.projectName,
-        pageSize: 10,
-      });
-    await until('an incident', async () => {
-      const { body } = await list('ListIncidents');
-      return (body.incidents as unknown[]).length > 0 ? true : undefined;
+test('DUR-29: damage while the service runs fails the reads that meet it, and no others', async (t) => {
+  const folder = join(dataFolder(t), 'data');
+  const program = await startService(t, folder, { SVC_METRICS_ON_API: 'on' });
+  await saveRule(program, []);
+  await writeReadings(program, vms, 12);
+  const list = (method: string, of = program) =>
+    of.call(`monitoring.v1.AlertService/${method}`, {
+      projectName: program.demo.projectName,
+      pageSize: 10,
     });
-    damage(
-      folder,
-      'control.db',
-      `UPDATE records SET body = replace(body, '"rule"', '"rulf"')
+  await until('an incident', async () => {
+    const { body } = await list('ListIncidents');
+    return (body.incidents as unknown[]).length > 0 ? true : undefined;
+  });
+  damage(
+    folder,
+    'control.db',
+    `UPDATE records SET body = replace(body, '"rule"', '"rulf"')
       WHERE kind = 'incident' AND project = 'demo'`,
-    );
-    const failed = await list('ListIncidents');
-    t.equal(failed.status, 500);
-    t.match(JSON.stringify(failed.body), /data that this request needs is damaged/);
-    t.notMatch(JSON.stringify(failed.body), /control\.db/, 'the place is for the operator');
-    t.equal((await list('ListAlertRules')).status, 200, 'other reads work');
-    await writeReadings(program, ['vm-other'], 1);
-    const headers = { authorization: `Bearer ${program.demo.apiKey}` };
-    const metrics = await (await fetch(`${program.demo.baseUrl}/metrics`, { headers })).text();
-    t.match(metrics, /svc_damaged_reads_total [1-9]/);
-    t.equal((await program.get('/readyz')).status, 200);
-    t.match((await program.get('/readyz')).text, /degraded/);
-    const { code, stdout } = await runInProcess(['audit', 'verify', '--data', folder, '--json']);
-    t.equal(code, 1);
-    const [found] = JSON.parse(stdout).files.flatMap((file: FileCheck) => file.damage) as Damage[];
-    t.match(found, { file: 'control.db', table: 'records', row: /^demo incident / });
-    await program.stop();
-    const again = await startService(t, folder);
-    t.equal((await list('ListIncidents', again)).status, 500, 'a restart does not hide it');
-    await again.stop();
-  },
-);
+  );
+  const failed = await list('ListIncidents');
+  t.equal(failed.status, 500);
+  t.match(JSON.stringify(failed.body), /data that this request needs is damaged/);
+  t.notMatch(JSON.stringify(failed.body), /control\.db/, 'the place is for the operator');
+  t.equal((await list('ListAlertRules')).status, 200, 'other reads work');
+  await writeReadings(program, ['vm-other'], 1);
+  const headers = { authorization: `Bearer ${program.demo.apiKey}` };
+  const metrics = await (await fetch(`${program.demo.baseUrl}/metrics`, { headers })).text();
+  t.match(metrics, /svc_damaged_reads_total [1-9]/);
+  t.equal((await program.get('/readyz')).status, 200);
+  t.match((await program.get('/readyz')).text, /degraded/);
+  const { code, stdout } = await runInProcess(['audit', 'verify', '--data', folder, '--json']);
+  t.equal(code, 1);
+  const [found] = JSON.parse(stdout).files.flatMap((file: FileCheck) => file.damage) as Damage[];
+  t.match(found, { file: 'control.db', table: 'records', row: /^demo incident / });
+  await program.stop();
+  const again = await startService(t, folder);
+  t.equal((await list('ListIncidents', again)).status, 500, 'a restart does not hide it');
+  await again.stop();
+});
 
-t.test(
-  'DUR-29: a damaged batch of the sample log is a gap, and the rest is evaluated',
-  async (t) => {
-    const folder = await installation(t);
-    damage(
-      folder,
-      'samples.db',
-      `UPDATE stream_message SET data = CAST(substr(data, 1, 20) || x'00' || substr(data, 22) AS BLOB)
+test('DUR-29: a damaged batch of the sample log is a gap, and the rest is evaluated', async (t) => {
+  const folder = await installation(t);
+  damage(
+    folder,
+    'samples.db',
+    `UPDATE stream_message SET data = CAST(substr(data, 1, 20) || x'00' || substr(data, 22) AS BLOB)
       WHERE position = (SELECT max(position) FROM stream_message WHERE length(data) > 100)`,
-    );
-    const program = await startService(t, folder);
-    await saveRule(program, []);
-    await writeReadings(program, vms, 2);
-    t.match((await program.get('/readyz')).text, /degraded/);
-    await program.stop();
-  },
-);
+  );
+  const program = await startService(t, folder);
+  await saveRule(program, []);
+  await writeReadings(program, vms, 2);
+  t.match((await program.get('/readyz')).text, /degraded/);
+  await program.stop();
+});

@@ -23,7 +23,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import { MANIFEST_FILE } from '../../../src/admin/backup/manifest.ts';
 import { saveRule, writeReadings } from '../../e2e/fault-injection.ts';
 import { flipBit } from '../../support/bit-flips.ts';
@@ -79,7 +79,7 @@ function entryOf(folder: string, name: string) {
   return { name, bytes: bytes.length, sha256: hash('sha256', bytes) };
 }
 
-t.test('a restore refuses what is not a backup of plain, unchanged files', async (t) => {
+test('a restore refuses what is not a backup of plain, unchanged files', async (t) => {
   const { root, second, restoreChanged } = await backups(t);
   const file = 'control.db';
   const outside = join(root, 'outside.db');
@@ -197,7 +197,7 @@ t.test('a restore refuses what is not a backup of plain, unchanged files', async
   }
 });
 
-t.test('a restore finds a flipped bit in each byte of the manifest', async (t) => {
+test('a restore finds a flipped bit in each byte of the manifest', async (t) => {
   const { first, restoreChanged } = await backups(t);
   const size = statSync(join(first, MANIFEST_FILE)).size;
   for (let at = 0; at < size; at += 97) {
@@ -209,7 +209,7 @@ t.test('a restore finds a flipped bit in each byte of the manifest', async (t) =
   }
 });
 
-t.test('hard links and modes of a backup have no effect on the restored files', async (t) => {
+test('hard links and modes of a backup have no effect on the restored files', async (t) => {
   const { root, restoreChanged } = await backups(t);
   const { code, to } = await restoreChanged((folder) => {
     linkSync(join(folder, 'control.db'), join(root, 'hard.db'));
@@ -222,7 +222,7 @@ t.test('hard links and modes of a backup have no effect on the restored files', 
   t.not(ino, statSync(join(root, 'hard.db')).ino);
 });
 
-t.test('a backup of an older program is restored, and migrated at the start', async (t) => {
+test('a backup of an older program is restored, and migrated at the start', async (t) => {
   const { restoreChanged } = await backups(t);
   const { code, text, to } = await restoreChanged((folder) => {
     for (const name of ['events.db', 'samples.db']) {

@@ -4,7 +4,7 @@
  * clock skips the waits.
  */
 import { randomUUID } from 'node:crypto';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { type Person, signInBy } from '../../support/busy-project/people.ts';
 import { bodyOf, headerOf, startMailServer } from '../../support/mail-server.ts';
 import { dataFolder, runInProcess, until } from '../../support/program.ts';
@@ -151,93 +151,90 @@ function each(messages: number, single: number) {
   return { webhook: messages, chat: messages, mail: messages, webhookWithoutWait: single };
 }
 
-t.test(
-  'HOOK-28: a rule firing on 200 VMs sends one message per destination and group',
-  async (t) => {
-    t.setTimeout(840_000);
-    const world = await startWorld(t);
-    const { owner, clock, gathering } = world;
-    const wait = { groupWaitSeconds: WAIT_SECONDS };
-    const gather = [
-      await addDestination(world, { webhook: { url: gathering.url } }, wait),
-      await addDestination(world, { discord: { url: world.chat.url } }, wait),
-      await addDestination(world, { email: { recipients: [{ address: OWNER }] } }, wait),
-    ];
-    await confirmAddress(world);
-    const single = await addDestination(world, { webhook: { url: world.alone.url } });
-    await write(world, 10);
-    const { name: ruleName } = await ask(owner, 'SaveAlertRule', {
-      id: randomUUID(),
-      expectedVersion: '0',
-      spec: {
-        displayName: 'High CPU',
-        metricId: 'cpu_utilization_pct',
-        severity: 'CRITICAL',
-        operator: 'GREATER_THAN',
-        threshold: 90,
-        sustainedSeconds: 0,
-        allVms: true,
-        destinationNames: [...gather, single],
-      },
-    });
-    /** Time passes while nothing is in flight, since an attempt that timed out would be retried. */
-    const sendGathered = async () => {
-      await untilGathered(world, gather);
-      await untilQuiet(world, single);
+test('HOOK-28: a rule firing on 200 VMs sends one message per destination and group', async (t) => {
+  t.setTimeout(840_000);
+  const world = await startWorld(t);
+  const { owner, clock, gathering } = world;
+  const wait = { groupWaitSeconds: WAIT_SECONDS };
+  const gather = [
+    await addDestination(world, { webhook: { url: gathering.url } }, wait),
+    await addDestination(world, { discord: { url: world.chat.url } }, wait),
+    await addDestination(world, { email: { recipients: [{ address: OWNER }] } }, wait),
+  ];
+  await confirmAddress(world);
+  const single = await addDestination(world, { webhook: { url: world.alone.url } });
+  await write(world, 10);
+  const { name: ruleName } = await ask(owner, 'SaveAlertRule', {
+    id: randomUUID(),
+    expectedVersion: '0',
+    spec: {
+      displayName: 'High CPU',
+      metricId: 'cpu_utilization_pct',
+      severity: 'CRITICAL',
+      operator: 'GREATER_THAN',
+      threshold: 90,
+      sustainedSeconds: 0,
+      allVms: true,
+      destinationNames: [...gather, single],
+    },
+  });
+  /** Time passes while nothing is in flight, since an attempt that timed out would be retried. */
+  const sendGathered = async () => {
+    await untilGathered(world, gather);
+    await untilQuiet(world, single);
+    clock.advance(WAIT_SECONDS * 1000);
+    await untilQuiet(world);
+  };
+  /** All VMs go bad or recover, and the gathered messages are sent. */
+  const change = async (percent: number, firing: number) => {
+    clock.advance(MINUTE_MS);
+    await write(world, percent);
+    await untilFiring(world, firing);
+    await sendGathered();
+  };
+
+  await t.test('all VMs go bad', async (t) => {
+    await change(97, VMS);
+    t.same(counts(world), each(1, VMS));
+    const [message] = gathering.received;
+    const { incidents, incidentsLeftOut } = (message?.body.data ?? {}) as Json;
+    t.equal(
+      (incidents as []).length + Number(incidentsLeftOut),
+      VMS,
+      'its text says how many incidents it is about',
+    );
+    const name = `${PROJECT}/deliveries/${message?.headers['webhook-id']}`;
+    const delivery = await ask(owner, 'GetDelivery', { name });
+    t.equal((delivery.members as unknown[]).length, VMS, 'its delivery has all of them');
+  });
+
+  await t.test('all VMs recover', async (t) => {
+    await change(10, 0);
+    t.same(counts(world), each(2, 2 * VMS));
+  });
+
+  await t.test(
+    'HOOK-29: a maintenance window sends nothing until one message at its end',
+    async (t) => {
+      clock.advance(MINUTE_MS);
+      const untilUnix = String(Math.floor(clock.now() / 1000) + 15 * 60);
+      await ask(owner, 'CreateMaintenanceWindow', { ruleName, untilUnix });
+      await write(world, 97);
+      await untilFiring(world, VMS);
       clock.advance(WAIT_SECONDS * 1000);
       await untilQuiet(world);
-    };
-    /** All VMs go bad or recover, and the gathered messages are sent. */
-    const change = async (percent: number, firing: number) => {
-      clock.advance(MINUTE_MS);
-      await write(world, percent);
-      await untilFiring(world, firing);
+      t.same(counts(world), each(2, 2 * VMS), 'none');
+      const suppressed = { destinationName: single, states: ['SUPPRESSED'], pageSize: 500 };
+      const { deliveries } = await ask(owner, 'ListDeliveries', suppressed);
+      const reasons = (deliveries as Json[]).map(({ reason }) => reason);
+      t.same(reasons, Array(VMS).fill('MAINTENANCE'), 'each is recorded, with the reason');
+      clock.advance(11 * MINUTE_MS);
       await sendGathered();
-    };
-
-    await t.test('all VMs go bad', async (t) => {
-      await change(97, VMS);
-      t.same(counts(world), each(1, VMS));
-      const [message] = gathering.received;
-      const { incidents, incidentsLeftOut } = (message?.body.data ?? {}) as Json;
-      t.equal(
-        (incidents as []).length + Number(incidentsLeftOut),
-        VMS,
-        'its text says how many incidents it is about',
-      );
-      const name = `${PROJECT}/deliveries/${message?.headers['webhook-id']}`;
-      const delivery = await ask(owner, 'GetDelivery', { name });
-      t.equal((delivery.members as unknown[]).length, VMS, 'its delivery has all of them');
-    });
-
-    await t.test('all VMs recover', async (t) => {
-      await change(10, 0);
-      t.same(counts(world), each(2, 2 * VMS));
-    });
-
-    await t.test(
-      'HOOK-29: a maintenance window sends nothing until one message at its end',
-      async (t) => {
-        clock.advance(MINUTE_MS);
-        const untilUnix = String(Math.floor(clock.now() / 1000) + 15 * 60);
-        await ask(owner, 'CreateMaintenanceWindow', { ruleName, untilUnix });
-        await write(world, 97);
-        await untilFiring(world, VMS);
-        clock.advance(WAIT_SECONDS * 1000);
-        await untilQuiet(world);
-        t.same(counts(world), each(2, 2 * VMS), 'none');
-        const suppressed = { destinationName: single, states: ['SUPPRESSED'], pageSize: 500 };
-        const { deliveries } = await ask(owner, 'ListDeliveries', suppressed);
-        const reasons = (deliveries as Json[]).map(({ reason }) => reason);
-        t.same(reasons, Array(VMS).fill('MAINTENANCE'), 'each is recorded, with the reason');
-        clock.advance(11 * MINUTE_MS);
-        await sendGathered();
-        t.same(counts(world), each(3, 3 * VMS));
-        t.equal(gathering.received[2]?.body.type, 'incident.repeated');
-        clock.advance(10 * MINUTE_MS);
-        await untilQuiet(world);
-        t.same(counts(world), each(3, 3 * VMS), 'nothing is sent later');
-      },
-    );
-  },
-);
+      t.same(counts(world), each(3, 3 * VMS));
+      t.equal(gathering.received[2]?.body.type, 'incident.repeated');
+      clock.advance(10 * MINUTE_MS);
+      await untilQuiet(world);
+      t.same(counts(world), each(3, 3 * VMS), 'nothing is sent later');
+    },
+  );
+});

@@ -5,7 +5,7 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { createHost } from '../../../actors/platform/host/host.ts';
 import { machineDefinitions } from '../../../machines/audit/registry.ts';
 import { openInstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
@@ -90,7 +90,7 @@ async function verifyAfter(passedMs: number, folder: string, ...more: string[]) 
   return { code, ...out };
 }
 
-t.test('a sound history is proven, project by project, and reported', async (t) => {
+test('a sound history is proven, project by project, and reported', async (t) => {
   const folder = await folderWithHistory(t);
   const { code, text, error } = await verify(folder);
   t.equal(code, 0, text);
@@ -198,7 +198,7 @@ const tamperings: readonly Tampering[] = [
   },
 ];
 
-t.test('one uncommitted change is found, and its commit is named', async (t) => {
+test('one uncommitted change is found, and its commit is named', async (t) => {
   const sound = await folderWithHistory(t);
   for (const { name, file, change, detail, number = 3 } of tamperings) {
     const folder = dataFolder(t);
@@ -215,7 +215,7 @@ t.test('one uncommitted change is found, and its commit is named', async (t) => 
   }
 });
 
-t.test('DUR-17: one changed byte of any commit in the log is found', async (t) => {
+test('DUR-17: one changed byte of any commit in the log is found', async (t) => {
   const sound = await folderWithHistory(t);
   const log = new Database(join(sound, 'events.db'));
   const positions = log
@@ -257,7 +257,7 @@ function changed(t: Test, sound: string, sql: SqlOf): string {
 const NOT_THE_LAST = 'position < (SELECT max(position) FROM stream_message)';
 const OF_ACCOUNTS = "machine = 'serviceAccount' AND project = 'alpha'";
 
-t.test('DUR-17: a row without a commit is found', async (t) => {
+test('DUR-17: a row without a commit is found', async (t) => {
   const sound = await folderWithHistory(t);
   const columns = 'version, value, context, timers, final, created, updated';
   const planted = changed(t, sound, {
@@ -283,7 +283,7 @@ t.test('DUR-17: a row without a commit is found', async (t) => {
   });
 });
 
-t.test('a transition that no commit made is found, even without a body', async (t) => {
+test('a transition that no commit made is found, even without a body', async (t) => {
   const sound = await folderWithHistory(t);
   const cases: readonly [string, string, RegExp][] = [
     [
@@ -326,7 +326,7 @@ t.test('a transition that no commit made is found, even without a body', async (
 
 const REMOVED = `DELETE FROM stream_message WHERE ${NOT_THE_LAST}`;
 
-t.test('the audit’s actor, time and request are proven', async (t) => {
+test('the audit’s actor, time and request are proven', async (t) => {
   const sound = await folderWithHistory(t);
   for (const change of [
     `actor = '{"kind":"human","name":"people/somebody"}'`,
@@ -340,7 +340,7 @@ t.test('the audit’s actor, time and request are proven', async (t) => {
   }
 });
 
-t.test('a missing body is accepted as expired only if it is old enough', async (t) => {
+test('a missing body is accepted as expired only if it is old enough', async (t) => {
   const sound = await folderWithHistory(t);
   const raised = changed(t, sound, {
     'events.db': REMOVED,
@@ -360,7 +360,7 @@ t.test('a missing body is accepted as expired only if it is old enough', async (
   t.match(later.text, /The row of serviceAccount \w+ belongs to no commit/);
 });
 
-t.test('a log shortened by retention is proven by its headers only', async (t) => {
+test('a log shortened by retention is proven by its headers only', async (t) => {
   const folder = await folderWithHistory(t);
   const database = new Database(join(folder, 'events.db'));
   database.exec('DELETE FROM stream_message WHERE position % (1 << 40) <= 5');
@@ -386,7 +386,7 @@ t.test('a log shortened by retention is proven by its headers only', async (t) =
   t.match(report, /position 9\): The log does not have it, though it should/);
 });
 
-t.test('Where the log is elsewhere, the chain only is proven, and that is said', async (t) => {
+test('Where the log is elsewhere, the chain only is proven, and that is said', async (t) => {
   const folder = await folderWithHistory(t);
   for (const file of ['events.db', 'events.db-wal', 'events.db-shm']) {
     rmSync(join(folder, file), { force: true });
@@ -400,7 +400,7 @@ t.test('Where the log is elsewhere, the chain only is proven, and that is said',
   t.notMatch(text, /holds/);
 });
 
-t.test('failures are reported in readable sentences', async (t) => {
+test('failures are reported in readable sentences', async (t) => {
   const nothing = await verify(dataFolder(t));
   t.equal(nothing.code, 1);
   t.match(nothing.error, /control\.db does not exist\. Specify the data folder/);
@@ -411,7 +411,7 @@ t.test('failures are reported in readable sentences', async (t) => {
   }
 });
 
-t.test('a running service verifies its own history and continues', async (t) => {
+test('a running service verifies its own history and continues', async (t) => {
   const folder = dataFolder(t);
   const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
   const report = await runToEnd(['audit', 'verify', '--data', folder]);

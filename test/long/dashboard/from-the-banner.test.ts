@@ -6,7 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs';
 import { startChromium } from '../../support/chromium.ts';
 import { needs } from '../../support/components.ts';
@@ -18,7 +18,7 @@ import { walk } from '../../support/walk.ts';
 const VMS = 501;
 const HOUR_MS = 3_600_000;
 
-t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'script'), async (t) => {
+test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'script'), async (t) => {
   t.setTimeout(840_000);
   if (!isCurrent()) await buildDashboard();
   const folder = dataFolder(t);

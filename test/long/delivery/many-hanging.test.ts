@@ -2,14 +2,14 @@
  * More destinations that hang at once than attempts are in flight: a quiet project's delivery does
  * not wait for them. The real deliverer under a virtual clock; only the endpoints are stand-ins.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { accepted, failed, openDeliveryWorld } from '../../support/scripted-delivery.ts';
 
 const PROJECTS = 200;
 const DESTINATIONS = 5;
 const SILENT = failed({ unknown: true, error: 'No response within the time limit of an attempt' });
 
-t.test('HOOK-15: 1,000 destinations that hang at once delay no other project', async (t) => {
+test('HOOK-15: 1,000 destinations that hang at once delay no other project', async (t) => {
   const world = await openDeliveryWorld(t);
   const { notifier, host } = world;
   const putInForce = async (project: string, count: number) => {

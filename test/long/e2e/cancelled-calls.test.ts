@@ -3,7 +3,7 @@
  * off in their body and some after it. The log then has no fault.
  */
 import { request } from 'node:http';
-import t from 'tap';
+import { test } from 'tap';
 import { dataFolder, type Program, startProgram } from '../../support/program.ts';
 import { cpuSpec } from '../../support/rule-spec.ts';
 
@@ -77,7 +77,7 @@ function cutOff({ demo }: Program, { method, path, body, key = demo.apiKey }: Ca
   });
 }
 
-t.test('calls that their clients cancel are not logged as faults', async (t) => {
+test('calls that their clients cancel are not logged as faults', async (t) => {
   const program = await startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' });
   const nowMs = Date.now();
   for (let i = 0; i < 60; i++) {

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { startCiMachine } from '../../e2e/ci-machine.ts';
 import { codeBlock } from '../../support/code-blocks.ts';
 import { needs } from '../../support/components.ts';
@@ -28,7 +28,7 @@ async function startTryOutIssuer(t: Test): Promise<string> {
   return until('the platform', () => /github@(http:\S+)/.exec(displayed)?.[1]);
 }
 
-t.test(
+test(
   'CI-15: keyless CI can be tried on one machine as in docs/ci.md',
   needs('curl', 'script'),
   async (t) => {

@@ -5,14 +5,14 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { startCiMachine, WORKFLOW } from '../../e2e/ci-machine.ts';
 import { codeBlock } from '../../support/code-blocks.ts';
 import { needs } from '../../support/components.ts';
 
 const PASTE_HERE = '      # the step goes here\n';
 
-t.test(
+test(
   'AUTH-04: the nine steps of docs/ci.md, run as written, end in a job that reads',
   needs('curl', 'script'),
   async (t) => {

@@ -8,7 +8,7 @@ import { execFile } from 'node:child_process';
 import { globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import t, { test } from 'tap';
 import { needs } from '../../support/components.ts';
 import { dataFolder, startProgram } from '../../support/program.ts';
 import { startReceiver } from '../../support/receiver.ts';
@@ -68,7 +68,7 @@ function blocksOf(page: string): Block[] {
   }));
 }
 
-t.test('every page with shell blocks has its place in the reading order', async (t) => {
+test('every page with shell blocks has its place in the reading order', async (t) => {
   const pages = ['README.md', 'CONTRIBUTING.md', ...globSync('docs/**/*.md', { cwd: root })];
   const withBlocks = pages.filter((page) => blocksOf(page).length > 0);
   const known = [...PAGES, ...GENERATED];
@@ -88,7 +88,7 @@ t.test('every page with shell blocks has its place in the reading order', async 
   }
 });
 
-t.test('the blocks succeed one page after another', needs('curl'), async (t) => {
+test('the blocks succeed one page after another', needs('curl'), async (t) => {
   const folder = dataFolder(t);
   const receiver = await startReceiver(t);
   // As `npm ci` leaves it: the command is in node_modules/.bin.

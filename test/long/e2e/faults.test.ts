@@ -7,7 +7,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import {
   createDestination,
   deliveriesOf,
@@ -24,7 +24,7 @@ import {
 } from '../../e2e/fault-injection.ts';
 import { startBadEndpoints } from '../../support/bad-endpoints.ts';
 import { componentPath, needs } from '../../support/components.ts';
-import { startNatsServer } from '../../support/nats-server.ts';
+import { natsServerFor } from '../../support/nats-server.ts';
 import { dataFolder, startProgram, until } from '../../support/program.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { checkStored, startStorm } from '../../support/write-storm.ts';
@@ -36,64 +36,60 @@ const atOnce = { buffered: true, timeout: 840_000 };
 
 const SAVE_RULE = 'monitoring.v1.AlertService/SaveAlertRule';
 
-t.test(
-  'DUR-09: a SIGKILL in a storm of writes, requests and deliveries loses nothing acknowledged',
-  { ...atOnce },
-  async (t) => {
-    const folder = dataFolder(t);
-    const receiver = await startReceiver(t, { address: '127.0.0.2', delayMs: 50 });
-    const program = await startProgram(t, folder, faultSettings);
-    const destination = await destinationAt(program, receiver.url);
-    await saveRule(program, [destination]);
-    const storms = (['json', 'binary'] as const).map((format) =>
-      startStorm(program.demo, { name: format, format, senders: 4 }),
-    );
-    const vms = Array.from({ length: 120 }, (_, i) => `vm-${i}`);
-    const requests = vms.slice(0, 15).map(() => ruleRequest(program, [], { enabled: false }));
-    const saved = requests.map((request) =>
-      program.call(SAVE_RULE, request).catch(() => undefined),
-    );
-    const breached = await writeReadings(program, vms, 11);
-    t.equal(breached.status, 200, 'the breaching readings are acknowledged');
-    await until('some deliveries', () => (receiver.received.length >= 10 ? true : undefined));
-    await program.kill();
-    const atKill = receiver.received.length;
-    t.ok(atKill < vms.length, `killed during the deliveries: ${atKill}`);
-    await Promise.all([...storms.map((storm) => storm.stop()), ...saved]);
+test('DUR-09: a SIGKILL in a storm of writes, requests and deliveries loses nothing acknowledged', {
+  ...atOnce,
+}, async (t) => {
+  const folder = dataFolder(t);
+  const receiver = await startReceiver(t, { address: '127.0.0.2', delayMs: 50 });
+  const program = await startProgram(t, folder, faultSettings);
+  const destination = await destinationAt(program, receiver.url);
+  await saveRule(program, [destination]);
+  const storms = (['json', 'binary'] as const).map((format) =>
+    startStorm(program.demo, { name: format, format, senders: 4 }),
+  );
+  const vms = Array.from({ length: 120 }, (_, i) => `vm-${i}`);
+  const requests = vms.slice(0, 15).map(() => ruleRequest(program, [], { enabled: false }));
+  const saved = requests.map((request) => program.call(SAVE_RULE, request).catch(() => undefined));
+  const breached = await writeReadings(program, vms, 11);
+  t.equal(breached.status, 200, 'the breaching readings are acknowledged');
+  await until('some deliveries', () => (receiver.received.length >= 10 ? true : undefined));
+  await program.kill();
+  const atKill = receiver.received.length;
+  t.ok(atKill < vms.length, `killed during the deliveries: ${atKill}`);
+  await Promise.all([...storms.map((storm) => storm.stop()), ...saved]);
 
-    const again = await startProgram(t, folder, faultSettings);
-    for (const storm of storms) await checkStored(t, again.demo, storm.acknowledged);
-    const firings = await until('every firing to be sent', async () => {
-      const deliveries = await deliveriesOf(again);
-      const sent = deliveries.filter(({ state }) => state === 'SENT');
-      return sent.length >= vms.length ? deliveries : undefined;
-    });
-    t.equal(firings.length, vms.length, 'one delivery per incident');
-    const incidents = await listAll<{ name: string; vmName: string }>(
-      again,
-      'ListIncidents',
-      'incidents',
-    );
-    t.equal(new Set(incidents.map(({ vmName }) => vmName)).size, vms.length);
-    t.equal(incidents.length, vms.length, 'no machine has two incidents');
-    const notified = new Set(receiver.received.map(({ body }) => body.data.incidentName));
-    t.equal(notified.size, vms.length, 'each incident reached the receiver');
-    const ids = new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
-    t.equal(ids.size, vms.length, 'a duplicate has the id of the first message');
-    t.comment(`${receiver.received.length - ids.size} of ${ids.size} were sent twice`);
+  const again = await startProgram(t, folder, faultSettings);
+  for (const storm of storms) await checkStored(t, again.demo, storm.acknowledged);
+  const firings = await until('every firing to be sent', async () => {
+    const deliveries = await deliveriesOf(again);
+    const sent = deliveries.filter(({ state }) => state === 'SENT');
+    return sent.length >= vms.length ? deliveries : undefined;
+  });
+  t.equal(firings.length, vms.length, 'one delivery per incident');
+  const incidents = await listAll<{ name: string; vmName: string }>(
+    again,
+    'ListIncidents',
+    'incidents',
+  );
+  t.equal(new Set(incidents.map(({ vmName }) => vmName)).size, vms.length);
+  t.equal(incidents.length, vms.length, 'no machine has two incidents');
+  const notified = new Set(receiver.received.map(({ body }) => body.data.incidentName));
+  t.equal(notified.size, vms.length, 'each incident reached the receiver');
+  const ids = new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
+  t.equal(ids.size, vms.length, 'a duplicate has the id of the first message');
+  t.comment(`${receiver.received.length - ids.size} of ${ids.size} were sent twice`);
 
-    const resent = await Promise.all(requests.map((request) => again.call(SAVE_RULE, request)));
-    t.ok(
-      resent.every(({ status, body }) => status === 200 && body.version === '1'),
-      'a repeated request is answered with version 1',
-    );
-    const rules = await listAll(again, 'ListAlertRules', 'rules');
-    t.equal(rules.length, requests.length + 1, 'no request was applied twice');
-    t.equal(await again.stop(), 0);
-  },
-);
+  const resent = await Promise.all(requests.map((request) => again.call(SAVE_RULE, request)));
+  t.ok(
+    resent.every(({ status, body }) => status === 200 && body.version === '1'),
+    'a repeated request is answered with version 1',
+  );
+  const rules = await listAll(again, 'ListAlertRules', 'rules');
+  t.equal(rules.length, requests.length + 1, 'no request was applied twice');
+  t.equal(await again.stop(), 0);
+});
 
-t.test('the service survives a full disk', { ...needs('tmpfs mounts'), ...atOnce }, async (t) => {
+test('the service survives a full disk', { ...needs('tmpfs mounts'), ...atOnce }, async (t) => {
   componentPath('tmpfs mounts');
   const folder = dataFolder(t);
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=200m', 'svc-test', folder]);
@@ -146,7 +142,7 @@ function fill(folder: string, filler: string, leaveMib: number): void {
   }
 }
 
-t.test('the service survives databases locked by another process', { ...atOnce }, async (t) => {
+test('the service survives databases locked by another process', { ...atOnce }, async (t) => {
   const folder = dataFolder(t);
   const program = await startProgram(t, folder, faultSettings);
   const cases = [
@@ -206,51 +202,49 @@ async function end(child: ChildProcess): Promise<void> {
 }
 
 const nats = 'nats-server 2.15.1';
-t.test(
-  'the service survives a killed and restarted nats-server',
-  { ...needs(nats), ...atOnce },
-  async (t) => {
-    const store = dataFolder(t);
-    const server = await startNatsServer({ program: componentPath(nats), folder: store });
-    t.teardown(() => server.kill());
-    const settings = { ...faultSettings, SVC_NATS_URL: server.url, SVC_DEMO: 'on' };
-    const receiver = await startReceiver(t, { address: '127.0.0.2' });
-    const program = await startProgram(t, dataFolder(t), settings);
-    await saveRule(program, [await destinationAt(program, receiver.url)]);
-    const storm = startStorm(program.demo, { name: 'nats', format: 'binary', everyMs: 20 });
-    await until('some rows', () => (storm.rows() > 100 ? true : undefined));
-    await server.kill();
-    const away = await untilReadiness(program, 503);
-    t.match(away.reasons.stream, /^The stream is unavailable: .+/);
-    await until('a refusal', () => storm.statuses.get(503));
-    t.match(storm.refusals.get(503), /NOT_READY/);
-    const refused = await createDestination(program, 'https://hooks.example/n');
-    t.match([refused.status, reasonOf(refused)], [503, 'NOT_READY']);
+test('the service survives a killed and restarted nats-server', {
+  ...needs(nats),
+  ...atOnce,
+}, async (t) => {
+  const store = dataFolder(t);
+  const server = await natsServerFor(t, { folder: store });
+  const settings = { ...faultSettings, SVC_NATS_URL: server.url, SVC_DEMO: 'on' };
+  const receiver = await startReceiver(t, { address: '127.0.0.2' });
+  const program = await startProgram(t, dataFolder(t), settings);
+  await saveRule(program, [await destinationAt(program, receiver.url)]);
+  const storm = startStorm(program.demo, { name: 'nats', format: 'binary', everyMs: 20 });
+  await until('some rows', () => (storm.rows() > 100 ? true : undefined));
+  await server.kill();
+  const away = await untilReadiness(program, 503);
+  t.match(away.reasons.stream, /^The stream is unavailable: .+/);
+  await until('a refusal', () => storm.statuses.get(503));
+  t.match(storm.refusals.get(503), /NOT_READY/);
+  const refused = await createDestination(program, 'https://hooks.example/n');
+  t.match([refused.status, reasonOf(refused)], [503, 'NOT_READY']);
 
-    await server.start();
-    await untilReadiness(program, 200);
-    await storm.stop();
-    t.same([...storm.statuses.keys()].sort(), [200, 503], 'no other answers');
-    t.equal((await writeReadings(program, ['vm-1'], 11)).status, 200);
-    const firing = await until('a webhook after the restart', () => receiver.received[0]);
-    t.match(firing.body, { type: 'incident.firing', data: { vmName: 'projects/demo/vms/vm-1' } });
-    await checkStored(t, program.demo, storm.acknowledged);
+  await server.start();
+  await untilReadiness(program, 200);
+  await storm.stop();
+  t.same([...storm.statuses.keys()].sort(), [200, 503], 'no other answers');
+  t.equal((await writeReadings(program, ['vm-1'], 11)).status, 200);
+  const firing = await until('a webhook after the restart', () => receiver.received[0]);
+  t.match(firing.body, { type: 'incident.firing', data: { vmName: 'projects/demo/vms/vm-1' } });
+  await checkStored(t, program.demo, storm.acknowledged);
 
-    await server.kill();
-    rmSync(join(store, 'store'), { recursive: true });
-    await server.start();
-    await until('readiness to report the loss', async () => {
-      const { status, reasons } = await readiness(program);
-      const isNamed = /it lost its store \(restore it\)/.test(JSON.stringify(reasons));
-      return status === 503 && isNamed ? true : undefined;
-    });
-    const write = await writeReadings(program, ['vm-1'], 11);
-    t.match([write.status, reasonOf(write)], [503, 'NOT_READY'], 'a lost store is not recreated');
-    t.equal(await program.stop(), 0);
-  },
-);
+  await server.kill();
+  rmSync(join(store, 'store'), { recursive: true });
+  await server.start();
+  await until('readiness to report the loss', async () => {
+    const { status, reasons } = await readiness(program);
+    const isNamed = /it lost its store \(restore it\)/.test(JSON.stringify(reasons));
+    return status === 503 && isNamed ? true : undefined;
+  });
+  const write = await writeReadings(program, ['vm-1'], 11);
+  t.match([write.status, reasonOf(write)], [503, 'NOT_READY'], 'a lost store is not recreated');
+  t.equal(await program.stop(), 0);
+});
 
-t.test('misbehaving webhook endpoints delay no other delivery', { ...atOnce }, async (t) => {
+test('misbehaving webhook endpoints delay no other delivery', { ...atOnce }, async (t) => {
   const program = await startProgram(t, dataFolder(t), faultSettings);
   const endpoints = await startBadEndpoints(t, '127.0.0.2');
   for (const url of [

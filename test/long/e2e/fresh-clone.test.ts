@@ -9,7 +9,7 @@ import { existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import t from 'tap';
+import t, { test } from 'tap';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { type Demo, dataFolder, until } from '../../support/program.ts';
 
@@ -24,7 +24,7 @@ async function cloneInto(folder: string): Promise<string> {
   return clone;
 }
 
-t.test('a fresh clone without dev dependencies runs, with its pages', async (t) => {
+test('a fresh clone without dev dependencies runs, with its pages', async (t) => {
   const clone = await cloneInto(dataFolder(t));
   const { npm_config_prefix: _, ...env } = process.env;
   const words = ['ci', '--omit=dev', '--prefer-offline', '--no-audit', '--no-fund'];
@@ -80,7 +80,7 @@ const WITH_SHARED_FOLDER = [
   'test/telemetry/promql/compliance.test.ts',
 ];
 
-t.test('a lone clone skips the tests of the shared folder with a reason', async (t) => {
+test('a lone clone skips the tests of the shared folder with a reason', async (t) => {
   const clone = await cloneInto(dataFolder(t));
   symlinkSync(join(root, 'node_modules'), join(clone, 'node_modules'));
   const { stdout } = await execute(

@@ -15,7 +15,7 @@ import { connect } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { type Client, createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import { Agent, fetch } from 'undici';
 import { IngestService } from '../../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import { AlertService } from '../../../src/gen/svc/monitoring/v1/alert_pb.ts';
@@ -41,7 +41,7 @@ const pagePath = fileURLToPath(new URL(`../../../docs/${PAGE}`, import.meta.url)
 t.setTimeout(840_000);
 
 for (const version of ['nginx 1.22.1', 'nginx 1.26.3'] as const) {
-  t.test(
+  test(
     `${version} configured as on the page forwards everything`,
     needs(version, 'openssl'),
     async (t) => {
@@ -64,7 +64,7 @@ for (const version of ['nginx 1.22.1', 'nginx 1.26.3'] as const) {
 }
 
 for (const version of ['caddy 2.6.2', 'caddy 2.11.4'] as const) {
-  t.test(
+  test(
     `${version} configured as on the page forwards everything`,
     needs(version, 'openssl'),
     async (t) => {
@@ -83,7 +83,7 @@ for (const version of ['caddy 2.6.2', 'caddy 2.11.4'] as const) {
   );
 }
 
-t.test(
+test(
   'the program serves its own certificate, signed by a private authority',
   needs('openssl', 'go'),
   async (t) => {

@@ -12,7 +12,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import { type CliWorld, startCliWorld, writeReadings } from '../../support/cli-against-service.ts';
 import { codeBlock } from '../../support/code-blocks.ts';
 import { componentPath, needs } from '../../support/components.ts';
@@ -24,76 +24,69 @@ const bin = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
 
 t.setTimeout(840_000);
 
-t.test(
-  'a key is replaced without a gap',
-  needs('prometheus 3.5.3', 'promtool 3.5.3'),
-  async (t) => {
-    const world = await startCliWorld(t);
-    const login = await world.svc(['login', '--link', '-'], { input: world.demo.signInUrl ?? '' });
-    t.equal(login.code, 0, login.stderr);
-    await writeReadings(world, [{ at: Math.floor(Date.now() / 1000), memory: 1e9, index: 0 }]);
-    const folder = dataFolder(t);
-    const file = join(folder, 'vm-monitoring.key');
-    const { name: old, secret } = await createKey(world);
-    writeFileSync(file, `${secret}\n`, { mode: 0o600 });
-    const requests = await startRecorder(t);
-    const server = await startPrometheus({
-      program: componentPath('prometheus 3.5.3'),
-      folder,
-      config: configurationFor(world, file, requests.url),
-    });
-    t.teardown(() => server.kill());
-    const currentFile = () => /credentials_file: (\S+)/.exec(configured(folder))?.[1] ?? '';
+test('a key is replaced without a gap', needs('prometheus 3.5.3', 'promtool 3.5.3'), async (t) => {
+  const world = await startCliWorld(t);
+  const login = await world.svc(['login', '--link', '-'], { input: world.demo.signInUrl ?? '' });
+  t.equal(login.code, 0, login.stderr);
+  await writeReadings(world, [{ at: Math.floor(Date.now() / 1000), memory: 1e9, index: 0 }]);
+  const folder = dataFolder(t);
+  const file = join(folder, 'vm-monitoring.key');
+  const { name: old, secret } = await createKey(world);
+  writeFileSync(file, `${secret}\n`, { mode: 0o600 });
+  const requests = await startRecorder(t);
+  const server = await startPrometheus({
+    program: componentPath('prometheus 3.5.3'),
+    folder,
+    config: configurationFor(world, file, requests.url),
+  });
+  t.teardown(() => server.kill());
+  const currentFile = () => /credentials_file: (\S+)/.exec(configured(folder))?.[1] ?? '';
 
-    await t.test(
-      'the commands of the page replace the key, and the old key ends at once',
-      async (t) => {
-        await requests.come(secret, 5);
-        await rotate(world, { folder, key: old, pid: server.pid });
-        await until(
-          'Prometheus has read its configuration',
-          () => reloads(server) > 1 || undefined,
-        );
-        const current = readFileSync(currentFile(), 'utf8').trim();
-        t.not(current, secret);
-        await requests.come(current, 3);
-        t.equal((await world.svc(['keys', 'revoke', old])).code, 0);
-        await requests.come(current, 5);
-        const refused = requests.all.filter(({ status }) => status !== 200);
-        t.same(refused, [], 'no scrape and no discovery was rejected');
-        await assertNeverStale(t, server);
-      },
+  await t.test(
+    'the commands of the page replace the key, and the old key ends at once',
+    async (t) => {
+      await requests.come(secret, 5);
+      await rotate(world, { folder, key: old, pid: server.pid });
+      await until('Prometheus has read its configuration', () => reloads(server) > 1 || undefined);
+      const current = readFileSync(currentFile(), 'utf8').trim();
+      t.not(current, secret);
+      await requests.come(current, 3);
+      t.equal((await world.svc(['keys', 'revoke', old])).code, 0);
+      await requests.come(current, 5);
+      const refused = requests.all.filter(({ status }) => status !== 200);
+      t.same(refused, [], 'no scrape and no discovery was rejected');
+      await assertNeverStale(t, server);
+    },
+  );
+
+  await t.test('new content of the same file is not read for a target', async (t) => {
+    const name = await successorOf(world, old);
+    const { secret: next } = await createKey(world);
+    writeFileSync(`${currentFile()}.next`, next);
+    // Atomically: half a file would be rejected, too.
+    renameSync(`${currentFile()}.next`, currentFile());
+    await until(
+      'discovery reads it',
+      () => requests.all.some(({ key, isDiscovery }) => isDiscovery && key === next) || undefined,
     );
-
-    await t.test('new content of the same file is not read for a target', async (t) => {
-      const name = await successorOf(world, old);
-      const { secret: next } = await createKey(world);
-      writeFileSync(`${currentFile()}.next`, next);
-      // Atomically: half a file would be rejected, too.
-      renameSync(`${currentFile()}.next`, currentFile());
-      await until(
-        'discovery reads it',
-        () => requests.all.some(({ key, isDiscovery }) => isDiscovery && key === next) || undefined,
-      );
-      t.equal((await world.svc(['keys', 'revoke', name])).code, 0);
-      const from = requests.all.length;
-      const since = (of: 'discovery' | 'target') =>
-        requests.all.slice(from).filter(({ isDiscovery }) => isDiscovery === (of === 'discovery'));
-      await until('a target is rejected', () => since('target').length > 2 || undefined);
-      process.kill(server.pid, 'SIGHUP');
-      await until('Prometheus has read its configuration', () => reloads(server) > 2 || undefined);
-      const count = since('target').length;
-      await until('more scrapes', () => since('target').length > count + 2 || undefined);
-      await until('more discoveries', () => since('discovery').length > 2 || undefined);
-      t.same(
-        new Set(since('target').map(({ status }) => status)),
-        new Set([401]),
-        'a reload does not read it either',
-      );
-      t.same(new Set(since('discovery').map(({ status }) => status)), new Set([200]));
-    });
-  },
-);
+    t.equal((await world.svc(['keys', 'revoke', name])).code, 0);
+    const from = requests.all.length;
+    const since = (of: 'discovery' | 'target') =>
+      requests.all.slice(from).filter(({ isDiscovery }) => isDiscovery === (of === 'discovery'));
+    await until('a target is rejected', () => since('target').length > 2 || undefined);
+    process.kill(server.pid, 'SIGHUP');
+    await until('Prometheus has read its configuration', () => reloads(server) > 2 || undefined);
+    const count = since('target').length;
+    await until('more scrapes', () => since('target').length > count + 2 || undefined);
+    await until('more discoveries', () => since('discovery').length > 2 || undefined);
+    t.same(
+      new Set(since('target').map(({ status }) => status)),
+      new Set([401]),
+      'a reload does not read it either',
+    );
+    t.same(new Set(since('discovery').map(({ status }) => status)), new Set([200]));
+  });
+});
 
 interface Recorded {
   /** Whether it requests the targets; otherwise it scrapes one. */

@@ -2,8 +2,8 @@
  * Three members on three nats-servers, started as a user does, through every fault that they must
  * survive, under load. Times are printed without a verdict.
  */
-import t, { type Test } from 'tap';
-import { componentPath, needs } from '../../support/components.ts';
+import t, { type Test, test } from 'tap';
+import { needs } from '../../support/components.ts';
 import {
   callAt,
   cutOwner,
@@ -23,7 +23,7 @@ import {
   untilWebhook,
 } from '../../support/member-scenario.ts';
 import { type Member, masterKeyFile, startMembers } from '../../support/members.ts';
-import { startNatsServer } from '../../support/nats-server.ts';
+import { natsServerFor } from '../../support/nats-server.ts';
 import { dataFolder, runToEnd, until } from '../../support/program.ts';
 
 const nats = 'nats-server 2.15.1';
@@ -50,7 +50,7 @@ const faults: Readonly<Record<string, (scenario: Scenario) => Promise<number>>> 
   'the members are replaced one by one': replaceMembers,
 };
 
-t.test('DUR-27: faults of three members lose nothing acknowledged', needs(nats), async (t) => {
+test('DUR-27: faults of three members lose nothing acknowledged', needs(nats), async (t) => {
   const scenario = await startScenario(t, { vms: 48, everyMs: 500 });
   for (const [what, happen] of Object.entries(faults)) {
     t.comment(`${what}: a webhook after ${Math.round(await happen(scenario))} ms`);
@@ -64,7 +64,7 @@ t.test('DUR-27: faults of three members lose nothing acknowledged', needs(nats),
   t.notOk(failures.has(400) || failures.has(500), 'no failure except "not now"');
 });
 
-t.test(
+test(
   'DUR-30: while the disk of the owner is full, another member acts',
   needs(nats, 'tmpfs mounts'),
   async (t) => {
@@ -135,7 +135,7 @@ async function skewedClock(t: Test, scenario: Scenario): Promise<void> {
   }
 }
 
-t.test('DUR-27: rejected starts give the reason and harm no member', needs(nats), async (t) => {
+test('DUR-27: rejected starts give the reason and harm no member', needs(nats), async (t) => {
   const cluster = await startMembers(t, 1, scenarioSettings);
   const [member] = cluster.members;
   const url = cluster.nats.urls.join(',');
@@ -154,16 +154,10 @@ t.test('DUR-27: rejected starts give the reason and harm no member', needs(nats)
   t.match(await refusal({ SVC_MASTER_KEY_FILE: masterKeyFile(t) }), /master key/);
   t.match(await refusal({}), /master key/, 'without a master key it creates none');
 
-  const plain = await startNatsServer({
-    program: componentPath(nats),
-    folder: dataFolder(t),
-    jetStream: false,
-  });
-  t.teardown(() => plain.kill());
+  const plain = await natsServerFor(t, { jetStream: false });
   t.match(await refusal({ SVC_NATS_URL: plain.url }), /JetStream/);
 
-  const other = await startNatsServer({ program: componentPath(nats), folder: dataFolder(t) });
-  t.teardown(() => other.kill());
+  const other = await natsServerFor(t);
   const folder = member?.folder ?? '';
   await member?.stop();
   const key = { SVC_MASTER_KEY_FILE: cluster.keyFile };

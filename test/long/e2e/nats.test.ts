@@ -2,10 +2,10 @@
  * The whole path on real nats-servers of both supported versions. The test is the source of a VM's
  * CPU readings, so no machine has to be busy.
  */
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import { e2eSettings, observedVm, walkAlert } from '../../e2e/path.ts';
 import { componentPath, needs } from '../../support/components.ts';
-import { startNatsServer } from '../../support/nats-server.ts';
+import { natsServerFor } from '../../support/nats-server.ts';
 import { dataFolder, type Program, startProgram } from '../../support/program.ts';
 import { startReceiver } from '../../support/receiver.ts';
 
@@ -14,13 +14,9 @@ const [IDLE, BUSY] = [5, 95];
 t.setTimeout(840_000);
 
 for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
-  t.test(`the whole path runs on ${version}`, needs(version), async (t) => {
+  test(`the whole path runs on ${version}`, needs(version), async (t) => {
     t.setTimeout(840_000);
-    const server = await startNatsServer({
-      program: componentPath(version),
-      folder: dataFolder(t),
-    });
-    t.teardown(() => server.kill());
+    const server = await natsServerFor(t, { program: componentPath(version) });
     const receiver = await startReceiver(t);
     const program = await startProgram(t, dataFolder(t), {
       ...e2eSettings,

@@ -7,7 +7,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import { startCiIssuer } from '../../support/ci-issuer.ts';
 import { bodyOf, startMailServer } from '../../support/mail-server.ts';
 import { causesAreNamed, eventsOfNoProject } from '../../support/named-causes.ts';
@@ -111,7 +111,7 @@ class Caller {
   }
 }
 
-t.test('no secret of a whole run is in its log, its files, its errors or its events', async (t) => {
+test('no secret of a whole run is in its log, its files, its errors or its events', async (t) => {
   const planted = new Planted();
   const world = await startWorld(t, planted);
   const caller = new Caller(world.program, planted);

@@ -12,7 +12,7 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { PrometheusDriver } from 'prometheus-query';
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import { componentPath, needs } from '../../support/components.ts';
 import { reservePort } from '../../support/places.ts';
 import { dataFolder, type Program, startProgram, until } from '../../support/program.ts';
@@ -39,7 +39,7 @@ const base = `${demo.baseUrl}/v1/monitoring/projects/demo/promql`;
 const nowMs = Date.now();
 await writeSamples(program);
 
-t.test('API-39: vmalert evaluates its own rules on a project', needs('vmalert'), async (t) => {
+test('API-39: vmalert evaluates its own rules on a project', needs('vmalert'), async (t) => {
   const keyFile = join(folder, 'key');
   writeFileSync(keyFile, demo.apiKey);
   const rules = join(folder, 'rules.yml');
@@ -77,7 +77,7 @@ t.test('API-39: vmalert evaluates its own rules on a project', needs('vmalert'),
   t.notMatch(logged(), /\b(error|warn|panic)\b/i, 'vmalert accepts every response');
 });
 
-t.test('API-39: prometheus-query reads a project with its own step', async (t) => {
+test('API-39: prometheus-query reads a project with its own step', async (t) => {
   const driver = new PrometheusDriver({
     endpoint: base,
     headers: { authorization: `Bearer ${demo.apiKey}` },
@@ -105,7 +105,7 @@ t.test('API-39: prometheus-query reads a project with its own step', async (t) =
   }
 });
 
-t.test('API-39: Prometheus’s editor completes metrics, labels and values', async (t) => {
+test('API-39: Prometheus’s editor completes metrics, labels and values', async (t) => {
   const headers = new Headers({ authorization: `Bearer ${demo.apiKey}` });
   const complete = newCompleteStrategy({ remote: { url: base, requestHeaders: headers } });
   t.teardown(() => complete.destroy?.());

@@ -6,13 +6,13 @@
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { componentPath, needs } from '../../support/components.ts';
 import { dataFolder, type Program, startProgram, until } from '../../support/program.ts';
 
 const CPU = 'svc_vm_cpu_seconds_total';
 
-t.test('promtool 3.5.3 reads a project', needs('promtool 3.5.3'), async (t) => {
+test('promtool 3.5.3 reads a project', needs('promtool 3.5.3'), async (t) => {
   const folder = dataFolder(t);
   const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
   await writeSamples(program);

@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { observedVm } from '../../e2e/path.ts';
 import { codeBlock } from '../../support/code-blocks.ts';
 import { componentPath, needs } from '../../support/components.ts';
@@ -99,7 +99,7 @@ function column(title: string, place: number): string[] {
     .filter((code) => code !== '');
 }
 
-t.test(
+test(
   'API-05: every command and expression of the guide works as pasted',
   needs('promtool 3.5.3'),
   async (t) => {
@@ -125,44 +125,41 @@ t.test(
   },
 );
 
-t.test(
-  'API-06: Grafana’s data source, provisioned as in the guide, passes Save & test',
-  async (t) => {
-    const { program } = await startReading(t);
-    const block = codeBlock('reading.md', '# provisioning/datasources/vm-monitoring.yaml');
-    const field = (name: string): string =>
-      new RegExp(`^ +${name}: (.*)$`, 'm').exec(block)?.[1] ?? '';
-    const url = field('url').replace(BASE_URL, program.demo.baseUrl);
-    const key = field('httpHeaderValue1').replace(`$\{VM_MONITORING_KEY}`, program.demo.apiKey);
-    const headers = { [field('httpHeaderName1')]: key };
-    // Grafana's requests, as its server sends them: a sum at four seconds after the epoch, then the
-    // version.
-    const sum = await fetch(`${url}/api/v1/query`, {
-      method: field('httpMethod'),
-      headers,
-      body: new URLSearchParams({ query: '1+1', time: '4' }),
-    });
-    t.match(await sum.json(), {
-      status: 'success',
-      data: { resultType: 'scalar', result: [4, '2'] },
-    });
-    const version = await fetch(`${url}/api/v1/status/buildinfo`, { headers });
-    t.match(await version.json(), { data: { version: /^\d+\.\d+\.\d+$/ } });
-    // Grafana's smallest step, on a panel of an hour.
-    const seconds = Math.floor(Date.now() / 1000);
-    const step = field('timeInterval').replace('s', '');
-    const panel = {
-      query: 'svc_vm_load1',
-      start: String(seconds - 3600),
-      end: String(seconds),
-      step,
-    };
-    t.match(await ask(program, 'query_range', panel), { status: 200 });
+test('API-06: Grafana’s data source, provisioned as in the guide, passes Save & test', async (t) => {
+  const { program } = await startReading(t);
+  const block = codeBlock('reading.md', '# provisioning/datasources/vm-monitoring.yaml');
+  const field = (name: string): string =>
+    new RegExp(`^ +${name}: (.*)$`, 'm').exec(block)?.[1] ?? '';
+  const url = field('url').replace(BASE_URL, program.demo.baseUrl);
+  const key = field('httpHeaderValue1').replace(`$\{VM_MONITORING_KEY}`, program.demo.apiKey);
+  const headers = { [field('httpHeaderName1')]: key };
+  // Grafana's requests, as its server sends them: a sum at four seconds after the epoch, then the
+  // version.
+  const sum = await fetch(`${url}/api/v1/query`, {
+    method: field('httpMethod'),
+    headers,
+    body: new URLSearchParams({ query: '1+1', time: '4' }),
+  });
+  t.match(await sum.json(), {
+    status: 'success',
+    data: { resultType: 'scalar', result: [4, '2'] },
+  });
+  const version = await fetch(`${url}/api/v1/status/buildinfo`, { headers });
+  t.match(await version.json(), { data: { version: /^\d+\.\d+\.\d+$/ } });
+  // Grafana's smallest step, on a panel of an hour.
+  const seconds = Math.floor(Date.now() / 1000);
+  const step = field('timeInterval').replace('s', '');
+  const panel = {
+    query: 'svc_vm_load1',
+    start: String(seconds - 3600),
+    end: String(seconds),
+    step,
+  };
+  t.match(await ask(program, 'query_range', panel), { status: 200 });
 
-    await errorsAreMapped(t, program, seconds);
-    t.equal(await program.stop(), 0);
-  },
-);
+  await errorsAreMapped(t, program, seconds);
+  t.equal(await program.stop(), 0);
+});
 
 /** Provokes each error that the guide quotes. */
 async function errorsAreMapped(t: Test, program: Program, seconds: number): Promise<void> {

@@ -5,11 +5,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { faultLines, faultSettings, readiness } from '../../e2e/fault-injection.ts';
 import { dataFolder, type Program, runToEnd, startProgram } from '../../support/program.ts';
 
-t.test('invalid settings are all rejected at once, with suggestions', async (t) => {
+test('invalid settings are all rejected at once, with suggestions', async (t) => {
   const { code, text } = await runToEnd(
     ['serve', '--listn', ':1', '--sample-interval-seconds', '0'],
     {
@@ -33,7 +33,7 @@ t.test('invalid settings are all rejected at once, with suggestions', async (t) 
   t.match(open, { code: 2, text: /keys would travel in the clear: set SVC_TLS_CERT_FILE/ });
 });
 
-t.test('impossible starts are reported in a sentence, with code 1', async (t) => {
+test('impossible starts are reported in a sentence, with code 1', async (t) => {
   const folder = dataFolder(t);
   const program = await startProgram(t, folder, faultSettings);
   const port = new URL(program.demo.baseUrl).port;
@@ -60,7 +60,7 @@ t.test('impossible starts are reported in a sentence, with code 1', async (t) =>
 
 const METHOD = '/svc.ingest.v1.IngestService/WriteSamples';
 
-t.test('invalid requests never end the program', async (t) => {
+test('invalid requests never end the program', async (t) => {
   const program = await startProgram(t, dataFolder(t), faultSettings);
   const { collectorKey } = program.demo;
   const head = `POST ${METHOD} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${collectorKey}\r\n`;

@@ -20,7 +20,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import t from 'tap';
+import t, { test } from 'tap';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { codeBlock } from '../../support/code-blocks.ts';
 import { needs } from '../../support/components.ts';
@@ -47,13 +47,13 @@ if (built.skip === undefined) {
   await repackAs(before);
 }
 
-t.test('checksums match the files beside them', built, async (t) => {
+test('checksums match the files beside them', built, async (t) => {
   const named = readFileSync(join(folder, 'SHA256SUMS'), 'utf8').trim().split('\n');
   t.equal(named.length, 3);
   await t.resolves(execute('sha256sum', ['--check', 'SHA256SUMS'], { cwd: folder }));
 });
 
-t.test(
+test(
   'the program runs from its archive with its own Node, without dev dependencies',
   built,
   async (t) => {
@@ -73,7 +73,7 @@ t.test(
   },
 );
 
-t.test(
+test(
   'the Debian package installs into a bare root, and an upgrade keeps settings and data',
   built,
   async (t) => {
@@ -116,67 +116,67 @@ t.test(
   },
 );
 
-t.test(
-  'systemd runs the units in their sandboxes: the package, the archive, a collector, an agent',
-  { ...needs('strip', 'dpkg', 'systemd-nspawn'), timeout: 840_000 },
-  async (t) => {
-    const slow = { timeout: 300_000 };
-    const host = await startSystemdHost(t);
-    const { run } = host;
-    for (const name of readdirSync(folder).filter((name) => /\.(deb|gz)$/.test(name))) {
-      cpSync(join(folder, name), join(host.root, 'root', name));
-    }
-    const ready = (url: string) =>
-      until(`${url} is ready`, () =>
-        run(`curl --silent --fail --insecure ${url}/readyz`).catch(() => undefined),
-      );
-    const mainPid = () => run('systemctl show --property MainPID --value svc');
-    const journal = (unit: string) => run(`journalctl --unit ${unit} --output cat --no-pager`);
-
-    await t.test(
-      'the packaged service is started, killed, reloaded, misconfigured and upgraded',
-      slow,
-      async (t) => {
-        const url = 'http://127.0.0.1:8080';
-        await run(`dpkg --install /root/svc_${before}_${arch}.deb`);
-        await ready(url);
-        await run('svc admin project create shop --owner ann@example.org');
-        const first = await mainPid();
-        await run(`kill -KILL ${first}`);
-        await until('another process', async () => ((await mainPid()) > '1\n' ? true : undefined));
-        await ready(url);
-        const second = await mainPid();
-        t.not(second, first);
-        await run('systemctl reload svc');
-        t.equal(await mainPid(), second, 'a reload keeps the process');
-        await run('echo SVC_RETENTION=x >>/etc/svc/svc.env; systemctl restart svc');
-        await until('it has failed', () => run('systemctl is-failed svc').catch(() => undefined));
-        t.match(await journal('svc'), /SVC_RETENTION is not a setting/);
-        await run('sed --in-place /SVC_RETENTION/d /etc/svc/svc.env');
-        await run(`dpkg --install /root/svc_${version}_${arch}.deb`);
-        await ready(url);
-        t.match(await run('svc version; svc admin project list'), `svc ${version} `);
-        t.match(
-          await run('svc admin project list'),
-          'ann@example.org',
-          'the project survives all of it',
-        );
-        t.notMatch(await journal('svc'), /mode is different|is not supported|Unknown key/);
-        await t.rejects(
-          run('setpriv --reuid nobody --clear-groups svc admin project list'),
-          /Only root, and the user that the service runs as/,
-        );
-        await run('dpkg --purge svc; rm -r /var/lib/svc /var/log/svc');
-      },
+test('systemd runs the units in their sandboxes: the package, the archive, a collector, an agent', {
+  ...needs('strip', 'dpkg', 'systemd-nspawn'),
+  timeout: 840_000,
+}, async (t) => {
+  const slow = { timeout: 300_000 };
+  const host = await startSystemdHost(t);
+  const { run } = host;
+  for (const name of readdirSync(folder).filter((name) => /\.(deb|gz)$/.test(name))) {
+    cpSync(join(folder, name), join(host.root, 'root', name));
+  }
+  const ready = (url: string) =>
+    until(`${url} is ready`, () =>
+      run(`curl --silent --fail --insecure ${url}/readyz`).catch(() => undefined),
     );
+  const mainPid = () => run('systemctl show --property MainPID --value svc');
+  const journal = (unit: string) => run(`journalctl --unit ${unit} --output cat --no-pager`);
 
-    await t.test(
-      'the archived service has a dynamic user and an encrypted master key',
-      slow,
-      async (t) => {
-        const name = `svc-${version}-linux-${process.arch}`;
-        const earlier = name.replace(version, before);
-        await run(`tar -xzf /root/${name}.tar.gz -C /opt
+  await t.test(
+    'the packaged service is started, killed, reloaded, misconfigured and upgraded',
+    slow,
+    async (t) => {
+      const url = 'http://127.0.0.1:8080';
+      await run(`dpkg --install /root/svc_${before}_${arch}.deb`);
+      await ready(url);
+      await run('svc admin project create shop --owner ann@example.org');
+      const first = await mainPid();
+      await run(`kill -KILL ${first}`);
+      await until('another process', async () => ((await mainPid()) > '1\n' ? true : undefined));
+      await ready(url);
+      const second = await mainPid();
+      t.not(second, first);
+      await run('systemctl reload svc');
+      t.equal(await mainPid(), second, 'a reload keeps the process');
+      await run('echo SVC_RETENTION=x >>/etc/svc/svc.env; systemctl restart svc');
+      await until('it has failed', () => run('systemctl is-failed svc').catch(() => undefined));
+      t.match(await journal('svc'), /SVC_RETENTION is not a setting/);
+      await run('sed --in-place /SVC_RETENTION/d /etc/svc/svc.env');
+      await run(`dpkg --install /root/svc_${version}_${arch}.deb`);
+      await ready(url);
+      t.match(await run('svc version; svc admin project list'), `svc ${version} `);
+      t.match(
+        await run('svc admin project list'),
+        'ann@example.org',
+        'the project survives all of it',
+      );
+      t.notMatch(await journal('svc'), /mode is different|is not supported|Unknown key/);
+      await t.rejects(
+        run('setpriv --reuid nobody --clear-groups svc admin project list'),
+        /Only root, and the user that the service runs as/,
+      );
+      await run('dpkg --purge svc; rm -r /var/lib/svc /var/log/svc');
+    },
+  );
+
+  await t.test(
+    'the archived service has a dynamic user and an encrypted master key',
+    slow,
+    async (t) => {
+      const name = `svc-${version}-linux-${process.arch}`;
+      const earlier = name.replace(version, before);
+      await run(`tar -xzf /root/${name}.tar.gz -C /opt
 mv /opt/${name} /opt/${earlier}
 ln -s /opt/${earlier}/bin/svc /usr/local/bin/svc
 mkdir -m 700 /etc/svc
@@ -199,63 +199,62 @@ LoadCredentialEncrypted=master-key:/etc/svc/master-key.cred
 Environment=SVC_MASTER_KEY_FILE=%d/master-key
 END
 svc install`);
-        await ready('https://127.0.0.1:8443');
-        t.match(await run('readlink /var/lib/svc'), 'private/svc');
-        await t.rejects(run('test -e /var/lib/svc/master.key'), 'the key is not beside the data');
-        await run('systemctl reload svc');
-        await until('the certificate is read again', async () =>
-          (await journal('svc')).includes('The certificate was reloaded') ? true : undefined,
-        );
-        await run('svc admin project create shop --owner ann@example.org');
-        const upgrade = codeBlock('operations/install.md', '# Upgrade of an archive');
-        await run(`cd /root\n${upgrade.replaceAll('sudo ', '').replaceAll('VERSION', version)}`);
-        await ready('https://127.0.0.1:8443');
-        const executed = `readlink /proc/${(await mainPid()).trim()}/exe`;
-        t.match(await run(executed), `/opt/${name}/`, 'the new version runs');
-        t.match(await run('svc admin project list'), 'ann@example.org');
-      },
-    );
+      await ready('https://127.0.0.1:8443');
+      t.match(await run('readlink /var/lib/svc'), 'private/svc');
+      await t.rejects(run('test -e /var/lib/svc/master.key'), 'the key is not beside the data');
+      await run('systemctl reload svc');
+      await until('the certificate is read again', async () =>
+        (await journal('svc')).includes('The certificate was reloaded') ? true : undefined,
+      );
+      await run('svc admin project create shop --owner ann@example.org');
+      const upgrade = codeBlock('operations/install.md', '# Upgrade of an archive');
+      await run(`cd /root\n${upgrade.replaceAll('sudo ', '').replaceAll('VERSION', version)}`);
+      await ready('https://127.0.0.1:8443');
+      const executed = `readlink /proc/${(await mainPid()).trim()}/exe`;
+      t.match(await run(executed), `/opt/${name}/`, 'the new version runs');
+      t.match(await run('svc admin project list'), 'ann@example.org');
+    },
+  );
 
-    await t.test('a collector sends its readings, and loads a new mapping', slow, async (t) => {
-      await run(`printf 'source test:///default\\nname * project shop\\n' >/etc/svc-collect.map
+  await test('a collector sends its readings, and loads a new mapping', slow, async (t) => {
+    await run(`printf 'source test:///default\\nname * project shop\\n' >/etc/svc-collect.map
 export NODE_EXTRA_CA_CERTS=/etc/ssl/svc.pem
 key=$(svc admin collector-key create --datacenter DC-1 --project shop 2>/dev/null)
 echo "$key" | svc collect enrol --endpoint https://127.0.0.1:8443
 mkdir /etc/systemd/system/svc-collect.service.d
 printf '[Service]\\nEnvironment=NODE_EXTRA_CA_CERTS=/etc/ssl/svc.pem\\n' >/etc/systemd/system/svc-collect.service.d/ca.conf
 svc collect install --mapping /etc/svc-collect.map`);
-      await until('a VM has readings', async () =>
-        /DC-1 +shop +1 /.test(await run('svc admin collectors')) ? true : undefined,
-      );
-      await run('echo nonsense >>/etc/svc-collect.map; systemctl reload svc-collect');
-      await until('the mapping is rejected', async () =>
-        (await journal('svc-collect')).includes('is not a statement') ? true : undefined,
-      );
-      t.equal(
-        await run('systemctl is-active svc-collect'),
-        'active\n',
-        'it keeps the previous mapping',
-      );
-    });
+    await until('a VM has readings', async () =>
+      /DC-1 +shop +1 /.test(await run('svc admin collectors')) ? true : undefined,
+    );
+    await run('echo nonsense >>/etc/svc-collect.map; systemctl reload svc-collect');
+    await until('the mapping is rejected', async () =>
+      (await journal('svc-collect')).includes('is not a statement') ? true : undefined,
+    );
+    t.equal(
+      await run('systemctl is-active svc-collect'),
+      'active\n',
+      'it keeps the previous mapping',
+    );
+  });
 
-    await t.test('an enrolled agent reports from inside the VM', slow, async (t) => {
-      await run(`export NODE_EXTRA_CA_CERTS=/etc/ssl/svc.pem SVC_ENDPOINT=https://127.0.0.1:8443 HOME=/root
+  await test('an enrolled agent reports from inside the VM', slow, async (t) => {
+    await run(`export NODE_EXTRA_CA_CERTS=/etc/ssl/svc.pem SVC_ENDPOINT=https://127.0.0.1:8443 HOME=/root
 svc admin login-link ann@example.org | tail -n 1 | svc login --link -
 token=$(svc vms enrol guest-1 --project shop --datacenter DC-1 2>/dev/null)
 echo "$token" | svc agent enrol
 mkdir /etc/systemd/system/svc-agent.service.d
 cp /etc/systemd/system/svc-collect.service.d/ca.conf /etc/systemd/system/svc-agent.service.d
 svc agent install`);
-      await until('its rows have arrived', async () => {
-        const { status } = JSON.parse(await run('svc agent status --json').catch(() => '{}'));
-        return status?.sentRows > 0 ? true : undefined;
-      });
-      t.equal(await run('systemctl is-active svc-agent'), 'active\n');
+    await until('its rows have arrived', async () => {
+      const { status } = JSON.parse(await run('svc agent status --json').catch(() => '{}'));
+      return status?.sentRows > 0 ? true : undefined;
     });
-  },
-);
+    t.equal(await run('systemctl is-active svc-agent'), 'active\n');
+  });
+});
 
-t.test('the SDK is a separate package without server parts or commands', built, async (t) => {
+test('the SDK is a separate package without server parts or commands', built, async (t) => {
   const consumer = join(folder, 'consumer');
   const installed = join(consumer, 'node_modules/svc-sdk');
   mkdirSync(installed, { recursive: true });

@@ -6,7 +6,7 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { codeBlock } from '../../support/code-blocks.ts';
 import { componentPath, needs } from '../../support/components.ts';
 import { dataFolder, type Program, startProgram, until } from '../../support/program.ts';
@@ -127,7 +127,7 @@ function configurationFor(program: Program, keyFile: string): string {
   return hasty + asText;
 }
 
-t.test(
+test(
   'API-04: Prometheus scrapes exactly the written samples',
   needs('prometheus 3.5.3'),
   async (t) => {
@@ -299,7 +299,7 @@ function compare(written: Written, stored: readonly QueriedSeries[]) {
   return { compared, unknown };
 }
 
-t.test('promtool accepts the configuration of the guide', needs('promtool 3.5.3'), (t) => {
+test('promtool accepts the configuration of the guide', needs('promtool 3.5.3'), async (t) => {
   const folder = dataFolder(t);
   const keyFile = join(folder, 'vm-monitoring.key');
   writeFileSync(keyFile, 'a key\n', { mode: 0o600 });
@@ -310,5 +310,4 @@ t.test('promtool accepts the configuration of the guide', needs('promtool 3.5.3'
     timeout: 300_000,
   });
   t.match(String(printed), /SUCCESS/);
-  t.end();
 });

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { codeBlock } from '../../support/code-blocks.ts';
 import { componentPath, needs } from '../../support/components.ts';
 import { onOwnPorts, PortTaken, saysPortTaken } from '../../support/places.ts';
@@ -88,7 +88,7 @@ async function exported({ origin }: Running, selector: string): Promise<Series[]
     });
 }
 
-t.test(
+test(
   'API-04: vmagent and VictoriaMetrics scrape what was written, with the files of the guide',
   needs('vmagent', 'victoria-metrics'),
   async (t) => {

@@ -2,14 +2,14 @@
  * The same path with a real QEMU machine under libvirt as the source, with load on its CPU. Other
  * tests may run beside it: idle it uses a few per cent, and busy at least its share.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { e2eSettings, observedVm, walkAlert } from '../../e2e/path.ts';
 import { needs } from '../../support/components.ts';
 import { openVmLab } from '../../support/lab/vm-lab.ts';
 import { dataFolder, startProgram } from '../../support/program.ts';
 import { startReceiver } from '../../support/receiver.ts';
 
-t.test('load inside a virtual machine reaches the webhook', needs('vm-lab'), async (t) => {
+test('load inside a virtual machine reaches the webhook', needs('vm-lab'), async (t) => {
   t.setTimeout(840_000);
   const lab = await openVmLab(t);
   await lab.start('web1');

@@ -9,7 +9,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import type t from 'tap';
+import { test } from 'tap';
 import { openEmbeddedStream } from '../../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { systemClock } from '../../../streams/platform/clock.ts';
 import { fraction, seededRandom } from '../../../streams/platform/random.ts';
@@ -29,7 +30,7 @@ interface Acknowledged {
   readonly count: number;
 }
 
-t.test('DUR-09: thirty kills lose nothing acknowledged and count nothing twice', async (t) => {
+test('DUR-09: thirty kills lose nothing acknowledged and count nothing twice', async (t) => {
   const file = `${t.testdir({})}/control.db`;
   const writers: Acknowledged[][] = Array.from({ length: WRITERS }, () => []);
   for (let kill = 0; kill < KILLS; kill++) {

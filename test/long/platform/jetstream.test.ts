@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type JetStreamManager, jetstreamManager, RetentionPolicy } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import { systemClock } from '../../../streams/platform/clock.ts';
 import { isOlder } from '../../../streams/platform/jetstream/connection.ts';
 import { openJetStream } from '../../../streams/platform/jetstream/jetstream-stream.ts';
@@ -22,7 +22,7 @@ import {
   StreamUnavailable,
 } from '../../../streams/platform/stream.ts';
 import { componentPath, needs } from '../../support/components.ts';
-import { type NatsServer, startNatsServer } from '../../support/nats-server.ts';
+import { type NatsServer, natsServerFor, startNatsServer } from '../../support/nats-server.ts';
 import { reservePort } from '../../support/places.ts';
 import { until } from '../../support/program.ts';
 
@@ -81,8 +81,7 @@ const untilAvailable = (stream: Stream): Promise<boolean> =>
 
 /** A server with a stream, and a second connection for changes by others. */
 async function setUp(t: Test, program: string) {
-  const server = await startNatsServer({ program, folder: t.testdir({}) });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { program });
   const stream = await openJetStream({
     url: server.url,
     clock: systemClock,
@@ -107,7 +106,7 @@ async function otherHands(
 t.jobs = 2;
 const VERSIONS = ['nats-server 2.10.27', 'nats-server 2.15.1'] as const;
 for (const version of VERSIONS) {
-  t.test(version, { ...needs(version), buffered: true }, async (t) => {
+  test(version, { ...needs(version), buffered: true }, async (t) => {
     const program = componentPath(version);
 
     t.test('DUR-08: a tail resumes within seconds of a SIGKILL', async (t) => {
@@ -359,40 +358,37 @@ for (const version of VERSIONS) {
   });
 }
 
-t.test(
-  'DUR-01: a server older than 2.10.27 is rejected at the start with the reason',
-  async (t) => {
-    const sockets = new Set<Socket>();
-    const server = createServer((socket) => {
-      sockets.add(socket);
-      const info = { server_id: 'X', version: '2.9.10', jetstream: true, max_payload: 1_048_576 };
-      socket.write(`INFO ${JSON.stringify({ ...info, headers: true, proto: 1, port: 1 })}\r\n`);
-      socket.on('data', (data) => data.includes('PING') && socket.write('PONG\r\n'));
-      socket.on('error', () => {});
-    });
-    const port = await reservePort();
-    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-    const url = `nats://127.0.0.1:${port}`;
-    await t.rejects(
-      openJetStream({ url, clock: systemClock }),
-      /nats-server 2.9.10 at .* is too old: use 2.10.27 or newer/,
-    );
-    for (const socket of sockets) socket.destroy();
-    server.close();
-    const older = ['2.9.10', '2.10.26', '1.99.99', '2.10.3'];
-    const newer = ['2.10.27', '2.10.28', '2.11.0', '2.15.1', '3.0.0', '2.12.0-beta.1', '2.100.0'];
-    t.same(
-      older.map((version) => isOlder(version, '2.10.27')),
-      older.map(() => true),
-    );
-    t.same(
-      newer.map((version) => isOlder(version, '2.10.27')),
-      newer.map(() => false),
-    );
-  },
-);
+test('DUR-01: a server older than 2.10.27 is rejected at the start with the reason', async (t) => {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    const info = { server_id: 'X', version: '2.9.10', jetstream: true, max_payload: 1_048_576 };
+    socket.write(`INFO ${JSON.stringify({ ...info, headers: true, proto: 1, port: 1 })}\r\n`);
+    socket.on('data', (data) => data.includes('PING') && socket.write('PONG\r\n'));
+    socket.on('error', () => {});
+  });
+  const port = await reservePort();
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const url = `nats://127.0.0.1:${port}`;
+  await t.rejects(
+    openJetStream({ url, clock: systemClock }),
+    /nats-server 2.9.10 at .* is too old: use 2.10.27 or newer/,
+  );
+  for (const socket of sockets) socket.destroy();
+  server.close();
+  const older = ['2.9.10', '2.10.26', '1.99.99', '2.10.3'];
+  const newer = ['2.10.27', '2.10.28', '2.11.0', '2.15.1', '3.0.0', '2.12.0-beta.1', '2.100.0'];
+  t.same(
+    older.map((version) => isOlder(version, '2.10.27')),
+    older.map(() => true),
+  );
+  t.same(
+    newer.map((version) => isOlder(version, '2.10.27')),
+    newer.map(() => false),
+  );
+});
 
-t.test('a missing server is reported as unavailable, with its address', async (t) => {
+test('a missing server is reported as unavailable, with its address', async (t) => {
   const url = `nats://127.0.0.1:${await reservePort()}`;
   await t.rejects(openJetStream({ url, clock: systemClock }), {
     name: 'StreamUnavailable',

@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nkeys } from '@nats-io/transport-node';
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import { openNats } from '../../../src/platform/nats.ts';
 import { ConfigError, loadConfig } from '../../../src/platform/settings/config.ts';
 import { systemClock } from '../../../streams/platform/clock.ts';
@@ -18,7 +18,7 @@ import {
   StreamUnavailable,
 } from '../../../streams/platform/stream.ts';
 import { componentPath, needs } from '../../support/components.ts';
-import { startNatsServer } from '../../support/nats-server.ts';
+import { natsServerFor } from '../../support/nats-server.ts';
 import { reservePort } from '../../support/places.ts';
 import { dataFolder, runInProcess, until } from '../../support/program.ts';
 
@@ -247,11 +247,10 @@ function assertNoSecret(t: Test, text: string): void {
 const newest = 'nats-server 2.15.1';
 t.jobs = 2;
 for (const { name, server: settings, good, bad, url = {} } of ways) {
-  t.test(name, { ...needs(newest), buffered: true }, async (t) => {
+  test(name, { ...needs(newest), buffered: true }, async (t) => {
     const folder = folderOf(t);
     const program = componentPath(newest);
-    const server = await startNatsServer({ program, folder: dataFolder(t), settings });
-    t.teardown(() => server.kill());
+    const server = await natsServerFor(t, { program, settings });
     const at = (login = '') => server.url.replace('://', `://${login}`);
     const stream = await open(t, settingsOf(folder, at(url.good), good));
     t.match(await stream.ensure(spec), { messages: 0 });
@@ -264,14 +263,9 @@ for (const { name, server: settings, good, bad, url = {} } of ways) {
   });
 }
 
-t.test('several addresses with one login, one of them unreachable', needs(newest), async (t) => {
+test('several addresses with one login, one of them unreachable', needs(newest), async (t) => {
   const folder = dataFolder(t);
-  const server = await startNatsServer({
-    program: componentPath(newest),
-    folder,
-    settings: userAndPassword,
-  });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { folder, settings: userAndPassword });
   const away = `nats://svc:${encoded}@127.0.0.1:${await reservePort()}`;
   const there = server.url.replace('://', `://svc:${encoded}@`);
   const stream = await open(t, settingsOf('', `${away},${there}`, {}));
@@ -282,14 +276,9 @@ t.test('several addresses with one login, one of them unreachable', needs(newest
   assertNoSecret(t, `${refused.stack} ${refused.cause?.stack} ${JSON.stringify(refused)}`);
 });
 
-t.test('a certificate for another host', needs(newest), async (t) => {
+test('a certificate for another host', needs(newest), async (t) => {
   const settings = `tls { ${pair} }`;
-  const server = await startNatsServer({
-    program: componentPath(newest),
-    folder: dataFolder(t),
-    settings,
-  });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { settings });
   const url = server.url.replace('127.0.0.1', 'localhost');
   const ca = certificate('nats-ca.pem');
   await t.rejects(open(t, settingsOf('', url, { SVC_NATS_CA_FILE: ca })), {
@@ -297,29 +286,19 @@ t.test('a certificate for another host', needs(newest), async (t) => {
   });
 });
 
-t.test('TLS without the client certificate that the server requires', needs(newest), async (t) => {
+test('TLS without the client certificate that the server requires', needs(newest), async (t) => {
   const ca = certificate('nats-ca.pem');
   const settings = `tls { ${pair}, ca_file: "${ca}", verify: true }`;
-  const server = await startNatsServer({
-    program: componentPath(newest),
-    folder: dataFolder(t),
-    settings,
-  });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { settings });
   await t.rejects(open(t, settingsOf('', server.url, { SVC_NATS_CA_FILE: ca })), {
     message: /if it requires a client certificate, set SVC_NATS_CERT_FILE$/,
   });
 });
 
-t.test('a user without permissions is told which are missing', needs(newest), async (t) => {
+test('a user without permissions is told which are missing', needs(newest), async (t) => {
   const permissions = 'permissions: { publish: "x" }';
   const settings = `authorization { users: [{ user: svc, password: "${SECRET}", ${permissions} }] }`;
-  const server = await startNatsServer({
-    program: componentPath(newest),
-    folder: dataFolder(t),
-    settings,
-  });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { settings });
   const url = server.url.replace('://', `://svc:${encoded}@`);
   const stream = await open(t, settingsOf('', url, {}));
   await t.rejects(stream.ensure(spec), {
@@ -328,19 +307,14 @@ t.test('a user without permissions is told which are missing', needs(newest), as
   });
 });
 
-t.test(
+test(
   'the permissions listed in docs/operations/cluster.md are sufficient',
   needs(newest),
   async (t) => {
     const publish = '["svc.>", "$JS.API.>", "$JS.ACK.>"]';
     const permissions = `permissions: { publish: ${publish}, subscribe: "_INBOX.>" }`;
     const settings = `authorization { users: [{ user: svc, password: "${SECRET}", ${permissions} }] }`;
-    const server = await startNatsServer({
-      program: componentPath(newest),
-      folder: dataFolder(t),
-      settings,
-    });
-    t.teardown(() => server.kill());
+    const server = await natsServerFor(t, { settings });
     const url = server.url.replace('://', `://svc:${encoded}@`);
     const stream = await open(t, settingsOf('', url, {}));
     const own = { ...spec, subjects: ['svc.log.>'] };
@@ -367,15 +341,10 @@ t.test(
   },
 );
 
-t.test('a changed password needs no restart', needs(newest), async (t) => {
+test('a changed password needs no restart', needs(newest), async (t) => {
   const folder = folderOf(t);
   const store = dataFolder(t);
-  const server = await startNatsServer({
-    program: componentPath(newest),
-    folder: store,
-    settings: userAndPassword,
-  });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { folder: store, settings: userAndPassword });
   const more = { SVC_NATS_USER: 'svc', SVC_NATS_PASSWORD_FILE: 'FOLDER/password' };
   const stream = await open(t, settingsOf(folder, server.url, more));
   await stream.ensure(spec);
@@ -399,29 +368,20 @@ t.test('a changed password needs no restart', needs(newest), async (t) => {
   t.match(await stream.state('LOG'), { messages: 0 });
 });
 
-t.test(
-  'DUR-24: svc serve exits at once with the code for bad settings',
-  needs(newest),
-  async (t) => {
-    const server = await startNatsServer({
-      program: componentPath(newest),
-      folder: dataFolder(t),
-      settings: userAndPassword,
-    });
-    t.teardown(() => server.kill());
-    const { code, text } = await runInProcess(['serve'], {
-      SVC_DATA: join(dataFolder(t), 'data'),
-      SVC_LISTEN: '127.0.0.1:0',
-      SVC_METRICS_LISTEN: 'off',
-      SVC_NATS_URL: server.url.replace('://', `://svc:${encoded}-wrong@`),
-    });
-    t.equal(code, 2);
-    t.match(text, /NATS at nats:\/\/127\.0\.0\.1:\d+ refuses the connection .*check the login in/);
-    assertNoSecret(t, text);
-  },
-);
+test('DUR-24: svc serve exits at once with the code for bad settings', needs(newest), async (t) => {
+  const server = await natsServerFor(t, { settings: userAndPassword });
+  const { code, text } = await runInProcess(['serve'], {
+    SVC_DATA: join(dataFolder(t), 'data'),
+    SVC_LISTEN: '127.0.0.1:0',
+    SVC_METRICS_LISTEN: 'off',
+    SVC_NATS_URL: server.url.replace('://', `://svc:${encoded}-wrong@`),
+  });
+  t.equal(code, 2);
+  t.match(text, /NATS at nats:\/\/127\.0\.0\.1:\d+ refuses the connection .*check the login in/);
+  assertNoSecret(t, text);
+});
 
-t.test('settings that contradict each other', (t) => {
+test('settings that contradict each other', async (t) => {
   const problems = (environment: Readonly<Record<string, string>>): string => {
     try {
       loadConfig([], environment);
@@ -445,10 +405,9 @@ t.test('settings that contradict each other', (t) => {
     t.match(problems({ SVC_NATS_URL: bad }), /its value has /);
     assertNoSecret(t, problems({ SVC_NATS_URL: bad }));
   }
-  t.end();
 });
 
-t.test('nothing listens: unavailable, as without a login', async (t) => {
+test('nothing listens: unavailable, as without a login', async (t) => {
   const url = `nats://u:${encoded}@127.0.0.1:${await reservePort()}`;
   const refused = await open(t, settingsOf('', url, {})).catch((error) => error);
   t.equal(refused.name, 'StreamUnavailable');

@@ -9,7 +9,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { componentPath, needs } from '../../support/components.ts';
 import { inNetworkOf, ownNetwork } from '../../support/places.ts';
 import { type Demo, dataFolder, until } from '../../support/program.ts';
@@ -65,7 +65,7 @@ function startCluster(t: Test, folder: string, flags: readonly string[] = []) {
 
 const components = ['network-namespaces', 'curl', newest] as const;
 
-t.test('a cluster runs from its start to Ctrl-C', needs(...components), async (t) => {
+test('a cluster runs from its start to Ctrl-C', needs(...components), async (t) => {
   const folder = dataFolder(t);
   const cluster = startCluster(t, folder);
   await cluster.says(/Ctrl-C stops everything/);
@@ -91,7 +91,7 @@ t.test('a cluster runs from its start to Ctrl-C', needs(...components), async (t
   t.equal(await cluster.stop(), 0);
 });
 
-t.test('a cluster on other ports ends even if it is killed', needs(...components), async (t) => {
+test('a cluster on other ports ends even if it is killed', needs(...components), async (t) => {
   const folder = dataFolder(t);
   const cluster = startCluster(t, folder, ['--port-base', '20000']);
   await cluster.says(/member-3: http:\/\/127\.0\.0\.1:20002 /);

@@ -12,14 +12,14 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { createLog } from '../../../src/platform/log.ts';
 import { loadConfig } from '../../../src/platform/settings/config.ts';
 import { createService } from '../../../src/service/service.ts';
 import { systemClock } from '../../../streams/platform/clock.ts';
 import { clusterSpec } from '../../../streams/platform/membership/roster.ts';
 import { componentPath, needs } from '../../support/components.ts';
-import { startNatsServer } from '../../support/nats-server.ts';
+import { natsServerFor } from '../../support/nats-server.ts';
 import { type Demo, dataFolder, until } from '../../support/program.ts';
 
 interface Requested {
@@ -125,13 +125,12 @@ async function statusOf({ baseUrl, projectName, apiKey }: Demo): Promise<number>
 }
 
 for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
-  t.test(
+  test(
     `DUR-22: rejected starts change nothing of a running service on ${version}`,
     needs(version),
     async (t) => {
       const program = componentPath(version);
-      const server = await startNatsServer({ program, folder: dataFolder(t) });
-      t.teardown(() => server.kill());
+      const server = await natsServerFor(t, { program });
       const { url } = server;
       const folder = dataFolder(t);
       const first = await start(t, { folder, url });
@@ -189,10 +188,9 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
 }
 
 const newest = 'nats-server 2.15.1';
-t.test('rejected starts change nothing on an unused NATS', needs(newest), async (t) => {
+test('rejected starts change nothing on an unused NATS', needs(newest), async (t) => {
   const program = componentPath(newest);
-  const server = await startNatsServer({ program, folder: dataFolder(t) });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { program });
   const { url } = server;
 
   const folder = dataFolder(t);
@@ -205,8 +203,7 @@ t.test('rejected starts change nothing on an unused NATS', needs(newest), async 
   t.equal((await refusalOf(t, { folder, url, more })).name, 'WrongMasterKey');
   t.same([await contentOf(url), filesOf(folder)], [nats, files], 'the key of another store');
 
-  const empty = await startNatsServer({ program, folder: dataFolder(t) });
-  t.teardown(() => empty.kill());
+  const empty = await natsServerFor(t, { program });
   t.equal((await refusalOf(t, { folder, url: empty.url })).name, 'HistoryMismatch');
   t.same([await contentOf(empty.url), filesOf(folder)], [[], files], 'a folder of another NATS');
 
@@ -221,8 +218,7 @@ t.test('rejected starts change nothing on an unused NATS', needs(newest), async 
   t.match(misfit, { name: 'StreamMisconfigured', message: /CLAIMS has no|CLAIMS on the server/ });
   t.same([await contentOf(empty.url), filesOf(fresh)], [made, {}], 'a stream that does not fit');
 
-  const plain = await startNatsServer({ program, folder: dataFolder(t), jetStream: false });
-  t.teardown(() => plain.kill());
+  const plain = await natsServerFor(t, { program, jetStream: false });
   t.match(await refusalOf(t, { folder: fresh, url: plain.url }), { message: /no JetStream/ });
   t.same(filesOf(fresh), {}, 'no JetStream');
 

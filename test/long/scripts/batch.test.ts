@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { type EndOfFile, MarkReader, markOf } from '../../../scripts/test/marks.ts';
 import { runFiles } from '../../../scripts/test/process.ts';
 import { Report } from '../../../scripts/test/report.ts';
@@ -36,7 +36,7 @@ async function reported(t: Test, contents: Record<string, string>, timeoutMs = 6
     .replace(/ \(\d+ ms\)$/gm, '');
 }
 
-t.test('files share modules, but neither hooks nor settings of their root test', async (t) => {
+test('files share modules, but neither hooks nor settings of their root test', async (t) => {
   const shared = `globalThis.imports = (globalThis.imports ?? 0) + 1;`;
   const text = await reported(t, {
     first: `t.jobs = 2; t.beforeEach(() => { globalThis.hooked = true; }); ${shared} ${PASSES}`,
@@ -51,7 +51,7 @@ t.test('files share modules, but neither hooks nor settings of their root test',
   t.equal(text, 'ok     first.test.ts\nok     second.test.ts\n3 passed, 0 failed\n');
 });
 
-t.test('a file that fails outside its tests is named, and the others run', async (t) => {
+test('a file that fails outside its tests is named, and the others run', async (t) => {
   const cases: Readonly<Record<string, readonly [content: string, explained: RegExp]>> = {
     'throws when it is imported': ['throw new Error("at once");', /FAILED bad\.test\.ts > at once/],
     'cannot be parsed': ['const = 1;', /Unexpected token/],
@@ -81,7 +81,7 @@ t.test('a file that fails outside its tests is named, and the others run', async
   }
 });
 
-t.test('an uncaught error fails the running test', async (t) => {
+test('an uncaught error fails the running test', async (t) => {
   const text = await reported(t, {
     bad: `t.test('forgets', async () => {
         void Promise.reject(new Error('forgotten'));
@@ -94,37 +94,35 @@ t.test('an uncaught error fails the running test', async (t) => {
   t.match(text, /\n1 passed, 1 failed\n$/);
 });
 
-t.test('a test that can never end fails at once', async (t) => {
+test('a test that can never end fails at once', async (t) => {
   const never = `t.test('waits', async () => { await new Promise(() => {}); });`;
   const text = await reported(t, { bad: never, after: PASSES });
   t.match(text, /^FAILED bad\.test\.ts > waits$/m);
   t.match(text, /\n1 passed, 1 failed\n$/);
 });
 
-t.test(
-  'a hanging file is ended after its time and named, and the others run',
-  { jobs: 3 },
-  async (t) => {
-    const wait = `${HANDLE} await new Promise(() => {});`;
-    const cases: Readonly<Record<string, readonly [content: string, named: RegExp]>> = {
-      'a test that hangs': [`t.test('hangs', async () => { ${wait} });`, /bad\.test\.ts > hangs$/m],
-      'a handle that is left open': [`${PASSES} ${HANDLE}`, /bad\.test\.ts as a whole$/m],
-      'a thread that is blocked': [BLOCK, /bad\.test\.ts as a whole$/m],
-    };
-    const all = Object.entries(cases).map(([name, [content, named]]) =>
-      t.test(name, async (t) => {
-        const text = await reported(t, { bad: content, after: PASSES }, 8_000);
-        t.match(text, named);
-        t.match(text, /^not ok bad\.test\.ts$/m);
-        t.match(text, /^ok {5}after\.test\.ts$/m);
-        t.match(text, / passed, 1 failed\n$/);
-      }),
-    );
-    await Promise.all(all);
-  },
-);
+test('a hanging file is ended after its time and named, and the others run', {
+  jobs: 3,
+}, async (t) => {
+  const wait = `${HANDLE} await new Promise(() => {});`;
+  const cases: Readonly<Record<string, readonly [content: string, named: RegExp]>> = {
+    'a test that hangs': [`t.test('hangs', async () => { ${wait} });`, /bad\.test\.ts > hangs$/m],
+    'a handle that is left open': [`${PASSES} ${HANDLE}`, /bad\.test\.ts as a whole$/m],
+    'a thread that is blocked': [BLOCK, /bad\.test\.ts as a whole$/m],
+  };
+  const all = Object.entries(cases).map(([name, [content, named]]) =>
+    t.test(name, async (t) => {
+      const text = await reported(t, { bad: content, after: PASSES }, 8_000);
+      t.match(text, named);
+      t.match(text, /^not ok bad\.test\.ts$/m);
+      t.match(text, /^ok {5}after\.test\.ts$/m);
+      t.match(text, / passed, 1 failed\n$/);
+    }),
+  );
+  await Promise.all(all);
+});
 
-t.test('a file that declares it has its own process', async (t) => {
+test('a file that declares it has its own process', async (t) => {
   const count = `globalThis.imports = (globalThis.imports ?? 0) + 1;`;
   const alone = `t.test('alone', async (t) => t.equal(globalThis.imports, 1));`;
   const text = await reported(t, {
@@ -134,7 +132,7 @@ t.test('a file that declares it has its own process', async (t) => {
   t.match(text, /\n2 passed, 0 failed\n$/);
 });
 
-t.test('marks are found in pieces of any size', async (t) => {
+test('marks are found in pieces of any size', async (t) => {
   const ends: EndOfFile[] = [
     { exitCode: 0, cpuMs: 3 },
     { exitCode: 1, cpuMs: 4, message: 'left changed' },

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createContext, runInContext } from 'node:vm';
 import { type BuildOptions, build } from 'esbuild';
-import t from 'tap';
+import t, { test } from 'tap';
 import { assembleSdk } from '../../../scripts/release/sdk-package.ts';
 import { dataFolder } from '../../support/program.ts';
 import { webhookVectors } from '../../support/webhook-vectors.ts';
@@ -55,7 +55,7 @@ async function bundle(source: string, options: BuildOptions) {
   return { text: outputFiles[0]?.text ?? '', inputs, warnings };
 }
 
-t.test('a bundle of the SDK for Node runs as ES module and as CommonJS', async (t) => {
+test('a bundle of the SDK for Node runs as ES module and as CommonJS', async (t) => {
   for (const [format, ending] of [
     ['esm', 'mjs'],
     ['cjs', 'cjs'],
@@ -74,7 +74,7 @@ t.test('a bundle of the SDK for Node runs as ES module and as CommonJS', async (
   }
 });
 
-t.test('a CommonJS program requires each entry', async (t) => {
+test('a CommonJS program requires each entry', async (t) => {
   const source = `const sdk = require('svc-sdk');
 const { verifyWebhook } = require('svc-sdk/webhook');
 const { openSqliteDeduplicator } = require('svc-sdk/sqlite');
@@ -84,7 +84,7 @@ process.stdout.write([sdk.createClient, verifyWebhook, openSqliteDeduplicator].m
   t.equal(String(execFileSync(process.execPath, [file])), 'function,function,function');
 });
 
-t.test('the webhook entry runs where there is only Web Crypto', async (t) => {
+test('the webhook entry runs where there is only Web Crypto', async (t) => {
   for (const platform of ['browser', 'neutral', 'node'] as const) {
     const built = await bundle(WEBHOOK, { format: 'iife', platform });
     t.same(built.warnings, [], platform);
@@ -99,7 +99,7 @@ t.test('the webhook entry runs where there is only Web Crypto', async (t) => {
   }
 });
 
-t.test('an unused SDK leaves nothing in a bundle', async (t) => {
+test('an unused SDK leaves nothing in a bundle', async (t) => {
   const built = await bundle(
     `import 'svc-sdk'; import { WEBHOOK_WINDOW_SECONDS } from 'svc-sdk';
 process.stdout.write(String(WEBHOOK_WINDOW_SECONDS));`,
@@ -108,7 +108,7 @@ process.stdout.write(String(WEBHOOK_WINDOW_SECONDS));`,
   t.ok(built.text.length < 1_000, `${built.text.length} characters`);
 });
 
-t.test('every entry has its module and its types, also for old resolution of types', async (t) => {
+test('every entry has its module and its types, also for old resolution of types', async (t) => {
   const { exports, types, typesVersions } = manifest;
   const targets = [exports['.'], exports['./webhook'], exports['./sqlite']].flatMap((one) =>
     Object.values<string>(one),

@@ -7,7 +7,7 @@ import { execFile } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import t from 'tap';
+import { test } from 'tap';
 import { readSession, sessionPath } from '../../../src/cli/client/session-file.ts';
 import { VMMonitoring_State } from '../../../src/sdk/index.ts';
 import { startCliWorld, writeReadings } from '../../support/cli-against-service.ts';
@@ -33,7 +33,7 @@ const folderOf = (path: string): string => fileURLToPath(new URL(path, import.me
 const env = goEnvironment(folderOf('../../../.tap/go'));
 const module = folderOf('../../../sdk/go');
 
-t.test(
+test(
   'EVENT-08, HOOK-08: the Go module is well-formed and passes its tests and vectors',
   needs('go'),
   async (t) => {
@@ -56,7 +56,7 @@ t.test(
   },
 );
 
-t.test('the programs of the guide work against the service', needs('go'), async (t) => {
+test('the programs of the guide work against the service', needs('go'), async (t) => {
   const names = ['rules', 'watch', 'job', 'people', 'receiver', 'source'];
   const building = buildGoPrograms(componentPath('go'), dataFolder(t), names, env);
   const world = await startCliWorld(t);

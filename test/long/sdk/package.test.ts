@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import t, { test } from 'tap';
 import { createClient, VMMonitoring_State } from '../../../src/sdk/index.ts';
 import { startCliWorld, writeReadings } from '../../support/cli-against-service.ts';
 import { codeBlock } from '../../support/code-blocks.ts';
@@ -100,13 +100,13 @@ process.stdout.write(JSON.stringify({ problems, answers, html, ready, parts, lat
 
 const project = await installPacked(dataFolder(t));
 
-t.test('installed from its tarball, svc/testing replays a trace', async (t) => {
+test('installed from its tarball, svc/testing replays a trace', async (t) => {
   const printed = await project.runModule('replay', REPLAY);
   t.match(printed, /^Incidents: 1$/m);
   t.match(printed, /vm-1 +CPU +1970-01-01 00:00:00 +1970-01-01 00:01:00 .*RECOVERED/);
 });
 
-t.test('installed from its tarball, svc/embed runs services, with threads and pages', async (t) => {
+test('installed from its tarball, svc/embed runs services, with threads and pages', async (t) => {
   const threads = ['src', 'sqlite'].flatMap((floor) =>
     readdirSync(join(root, floor), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('-thread.ts'))
@@ -134,7 +134,7 @@ t.test('installed from its tarball, svc/embed runs services, with threads and pa
   t.same(await linesOf(program, {}), ['stored 4', 'watches One', 'cores in use 0.5']);
 });
 
-t.test('installed from its tarball, svc/sdk runs as JavaScript and has its types', async (t) => {
+test('installed from its tarball, svc/sdk runs as JavaScript and has its types', async (t) => {
   const { exports } = JSON.parse(readFileSync(join(project.packageFolder, 'package.json'), 'utf8'));
   for (const target of Object.values<object | string>(exports).flatMap((of) => Object.values(of))) {
     if (String(target).startsWith('./dist')) {
@@ -174,7 +174,7 @@ t.test('installed from its tarball, svc/sdk runs as JavaScript and has its types
   );
 });
 
-t.test('the programs of the guide work as described', async (t) => {
+test('the programs of the guide work as described', async (t) => {
   const world = await startCliWorld(t);
   const { demo, endpoint } = world;
   const at = Math.floor(Date.now() / 60_000) * 60;
@@ -226,22 +226,19 @@ t.test('the programs of the guide work as described', async (t) => {
   });
 });
 
-t.test(
-  'EVENT-06: the guide’s receiver stores each delivery once and refuses invalid requests',
-  async (t) => {
-    const program = typescriptProgram(project.folder, 'receiver');
-    const [secret = '', previous = ''] = webhookVectors.sent[1]?.secrets ?? [];
-    const receiver = await startReceiver(t, program, { WEBHOOK_SECRETS: `${secret} ${previous}` });
-    const send = senderTo(receiver.url);
-    t.equal(await send({ secrets: [secret], attemptId: 'att_1' }), 204);
-    t.equal(await send({ secrets: [previous], attemptId: 'att_2' }), 204, 'a retry is accepted');
-    t.equal(await send({ secrets: [`whsec_${'A'.repeat(43)}=`] }), 400);
-    t.equal(await send({ secrets: [secret], body: 'x'.repeat(2 ** 20 + 1) }), 400);
-    t.same(receiver.lines(), [
-      'dlv_1 att_1 stored',
-      'dlv_1 att_2 had before',
-      'refused SIGNATURE_MISMATCH',
-      'refused BODY_TOO_LARGE',
-    ]);
-  },
-);
+test('EVENT-06: the guide’s receiver stores each delivery once and refuses invalid requests', async (t) => {
+  const program = typescriptProgram(project.folder, 'receiver');
+  const [secret = '', previous = ''] = webhookVectors.sent[1]?.secrets ?? [];
+  const receiver = await startReceiver(t, program, { WEBHOOK_SECRETS: `${secret} ${previous}` });
+  const send = senderTo(receiver.url);
+  t.equal(await send({ secrets: [secret], attemptId: 'att_1' }), 204);
+  t.equal(await send({ secrets: [previous], attemptId: 'att_2' }), 204, 'a retry is accepted');
+  t.equal(await send({ secrets: [`whsec_${'A'.repeat(43)}=`] }), 400);
+  t.equal(await send({ secrets: [secret], body: 'x'.repeat(2 ** 20 + 1) }), 400);
+  t.same(receiver.lines(), [
+    'dlv_1 att_1 stored',
+    'dlv_1 att_2 had before',
+    'refused SIGNATURE_MISMATCH',
+    'refused BODY_TOO_LARGE',
+  ]);
+});

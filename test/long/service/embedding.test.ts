@@ -2,10 +2,10 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import t from 'tap';
+import { test } from 'tap';
 import { dataFolder } from '../../support/program.ts';
 
-t.test('a program that embeds services exits by itself, even if some fail to start', async (t) => {
+test('a program that embeds services exits by itself, even if some fail to start', async (t) => {
   const script = fileURLToPath(new URL('../../support/embedding.ts', import.meta.url));
   const run = promisify(execFile)(process.execPath, [script, dataFolder(t)], { timeout: 120_000 });
   const { stdout, stderr } = await run;

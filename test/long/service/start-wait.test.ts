@@ -1,16 +1,15 @@
 /** A start that waits for NATS continues once a real server is available. */
-import t from 'tap';
-import { componentPath, needs } from '../../support/components.ts';
-import { startNatsServer } from '../../support/nats-server.ts';
+import { test } from 'tap';
+import { needs } from '../../support/components.ts';
+import { natsServerFor } from '../../support/nats-server.ts';
 import { dataFolder, until } from '../../support/program.ts';
 import { startWaiting } from '../../support/start-waiting.ts';
 
 const newest = 'nats-server 2.15.1';
 
-t.test('DUR-24: a start continues once NATS is available', needs(newest), async (t) => {
+test('DUR-24: a start continues once NATS is available', needs(newest), async (t) => {
   const folder = dataFolder(t);
-  const server = await startNatsServer({ program: componentPath(newest), folder });
-  t.teardown(() => server.kill());
+  const server = await natsServerFor(t, { folder });
   await server.kill();
   const { get, stop, log } = await startWaiting(t, server.url);
   await until('it waits', async () => ((await get('/readyz'))?.status === 503 ? true : undefined));

@@ -2,7 +2,7 @@
  * Seeds that found a fault are run again. A change of the simulation may give them another course;
  * the regression test of each fault describes what was wrong.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { runSeed } from '../../simulation/run.ts';
 
 /** What each seed found, with its regression test. */
@@ -21,13 +21,13 @@ const FOUND = {
 } as const;
 
 for (const [seed, members] of Object.entries(FOUND)) {
-  t.test(`seed ${seed}, which once found a fault, breaks no invariant`, async (t) => {
+  test(`seed ${seed}, which once found a fault, breaks no invariant`, async (t) => {
     const { problems } = await runSeed(Number(seed), { members });
     t.same(problems, []);
   });
 }
 
-t.test('a seed of one member replays exactly', async (t) => {
+test('a seed of one member replays exactly', async (t) => {
   const first = await runSeed(3, { members: 1, isTraced: true });
   const second = await runSeed(3, { members: 1, isTraced: true });
   t.ok(first.lines.length > 100, 'something happened');

@@ -3,7 +3,7 @@
  * projects that are no longer scraped.
  */
 import { setImmediate as yieldIfDue } from 'node:timers/promises';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { Exporter } from '../../../src/telemetry/export/exporter.ts';
 import { type Clock, systemClock } from '../../../streams/platform/clock.ts';
 import { startRpcWorld, type WorldParts } from '../../support/api-in-process.ts';
@@ -51,24 +51,21 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 200; turn++) await yieldIfDue();
 }
 
-t.test(
-  'exports are cancelled when their clients disconnect, and the next ones are written',
-  async (t) => {
-    const { ask, put } = await startWorld(t);
-    await put('demo', 'slow');
-    await put('other', 'quick');
-    t.equal(await ask('other'), 'quick', 'the thread runs');
-    const gone = [new AbortController(), new AbortController(), new AbortController()];
-    const requested = gone.map(({ signal }) => t.rejects(ask('demo', signal), /gone/));
-    await settle();
-    const others = ask('other');
-    for (const one of gone) one.abort(new Error('gone'));
-    await Promise.all(requested);
-    t.equal(await others, 'quick');
-  },
-);
+test('exports are cancelled when their clients disconnect, and the next ones are written', async (t) => {
+  const { ask, put } = await startWorld(t);
+  await put('demo', 'slow');
+  await put('other', 'quick');
+  t.equal(await ask('other'), 'quick', 'the thread runs');
+  const gone = [new AbortController(), new AbortController(), new AbortController()];
+  const requested = gone.map(({ signal }) => t.rejects(ask('demo', signal), /gone/));
+  await settle();
+  const others = ask('other');
+  for (const one of gone) one.abort(new Error('gone'));
+  await Promise.all(requested);
+  t.equal(await others, 'quick');
+});
 
-t.test('a thread that does not cancel an export is replaced', async (t) => {
+test('a thread that does not cancel an export is replaced', async (t) => {
   const { world, ask, put } = await startWorld(t);
   await put('demo', 'stubborn');
   await put('other', 'quick');
@@ -85,7 +82,7 @@ t.test('a thread that does not cancel an export is replaced', async (t) => {
   t.ok(performance.now() - startMs < 15_000, 'long before the 20 s that the work takes');
 });
 
-t.test('projects take turns: a project with many exports does not go first', async (t) => {
+test('projects take turns: a project with many exports does not go first', async (t) => {
   const { ask, put } = await startWorld(t, systemClock);
   const busy = ['busy-1', 'busy-2'];
   for (const project of busy) await put(project, 'slow');
@@ -106,7 +103,7 @@ t.test('projects take turns: a project with many exports does not go first', asy
   t.ok(order.indexOf('one') <= 2, order.join());
 });
 
-t.test('a failed export is reported with its cause, and the next one is written', async (t) => {
+test('a failed export is reported with its cause, and the next one is written', async (t) => {
   const { world, ask, put } = await startWorld(t);
   await put('other', 'quick');
   await put('demo', 'die');

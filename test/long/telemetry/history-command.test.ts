@@ -5,7 +5,7 @@
 import { cpSync, existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import t, { type Test } from 'tap';
+import t, { type Test, test } from 'tap';
 import { HISTORY_FILE } from '../../../sqlite/telemetry/history/history-file.ts';
 import { openHistory } from '../../../sqlite/telemetry/history/store/store.ts';
 import { systemClock } from '../../../streams/platform/clock.ts';
@@ -74,46 +74,43 @@ function damage(folder: string, vm: string): number {
 const history = (what: string, folder: string, ...more: string[]): Promise<Ended> =>
   runInProcess(['history', what, '--data', folder, ...more]);
 
-t.test(
-  'history is counted and checked without a running service, and the output says so',
-  async (t) => {
-    const folder = await folderWithHistory(t);
-    const stats = await history('stats', folder);
-    t.equal(stats.code, 0, stats.text);
-    t.match(stats.text, /^No service is running on .*\. Reading .*history\.db directly/);
-    t.match(stats.stdout, new RegExp(`^VMs +${VMS} of 1 projects$`, 'm'));
-    t.match(stats.stdout, /^chunks +\d+ with 14,400 rows, .* KiB \(\d+\.\d bytes per row\)$/m);
-    t.match(stats.stdout, /^day \(UTC\) +VMs +chunks +rows +size$/m);
-    t.match(stats.stdout, /^\d{4}-\d\d-\d\d +40 +\d+ +[\d,]+ +[\d.]+ KiB$/m);
-    t.notMatch(stats.stdout, 'in memory', 'unknown values are not printed');
-    const json = JSON.parse((await history('stats', folder, '--json')).stdout);
-    t.match(json, { stored: { vms: VMS, projects: 1, rows: 14_400 } });
-    t.notOk('running' in json);
+test('history is counted and checked without a running service, and the output says so', async (t) => {
+  const folder = await folderWithHistory(t);
+  const stats = await history('stats', folder);
+  t.equal(stats.code, 0, stats.text);
+  t.match(stats.text, /^No service is running on .*\. Reading .*history\.db directly/);
+  t.match(stats.stdout, new RegExp(`^VMs +${VMS} of 1 projects$`, 'm'));
+  t.match(stats.stdout, /^chunks +\d+ with 14,400 rows, .* KiB \(\d+\.\d bytes per row\)$/m);
+  t.match(stats.stdout, /^day \(UTC\) +VMs +chunks +rows +size$/m);
+  t.match(stats.stdout, /^\d{4}-\d\d-\d\d +40 +\d+ +[\d,]+ +[\d.]+ KiB$/m);
+  t.notMatch(stats.stdout, 'in memory', 'unknown values are not printed');
+  const json = JSON.parse((await history('stats', folder, '--json')).stdout);
+  t.match(json, { stored: { vms: VMS, projects: 1, rows: 14_400 } });
+  t.notOk('running' in json);
 
-    const sound = await runToEnd(['history', 'check', '--data', folder]);
-    t.match(sound, { code: 0, stdout: /14,400 rows, [\d,]+ samples, .*: no damage found/ });
-    t.match(sound.text, /^checked \d+ of \d+ chunks \(\d+ %\)$/m, 'its progress is printed');
+  const sound = await runToEnd(['history', 'check', '--data', folder]);
+  t.match(sound, { code: 0, stdout: /14,400 rows, [\d,]+ samples, .*: no damage found/ });
+  t.match(sound.text, /^checked \d+ of \d+ chunks \(\d+ %\)$/m, 'its progress is printed');
 
-    const chunk = damage(folder, fleetVm(3));
-    const damaged = await runToEnd(['history', 'check', '--data', folder]);
-    t.equal(damaged.code, 1);
-    t.match(damaged.stdout, '1 chunk is damaged:');
-    const line = new RegExp(
-      `^${chunk} +demo +${fleetVm(3)} +[-0-9]+ [:0-9]+ .* its checksum does not match$`,
-      'm',
-    );
-    t.match(damaged.stdout, line);
-    t.match(damaged.stdout, /^What to do:$/m);
-    const report = await history('check', folder, '--json');
-    t.equal(report.code, 1);
-    t.match(JSON.parse(report.stdout), {
-      rows: 14_400,
-      damaged: [{ chunk, project: 'demo', vm: fleetVm(3), detail: /checksum/ }],
-    });
-  },
-);
+  const chunk = damage(folder, fleetVm(3));
+  const damaged = await runToEnd(['history', 'check', '--data', folder]);
+  t.equal(damaged.code, 1);
+  t.match(damaged.stdout, '1 chunk is damaged:');
+  const line = new RegExp(
+    `^${chunk} +demo +${fleetVm(3)} +[-0-9]+ [:0-9]+ .* its checksum does not match$`,
+    'm',
+  );
+  t.match(damaged.stdout, line);
+  t.match(damaged.stdout, /^What to do:$/m);
+  const report = await history('check', folder, '--json');
+  t.equal(report.code, 1);
+  t.match(JSON.parse(report.stdout), {
+    rows: 14_400,
+    damaged: [{ chunk, project: 'demo', vm: fleetVm(3), detail: /checksum/ }],
+  });
+});
 
-t.test('a running service answers for its folder, and its history stays readable', async (t) => {
+test('a running service answers for its folder, and its history stays readable', async (t) => {
   const folder = await folderWithHistory(t);
   const chunk = damage(folder, fleetVm(5));
   const program = await startProgram(t, folder, settings);
@@ -143,7 +140,7 @@ t.test('a running service answers for its folder, and its history stays readable
   t.notOk(existsSync(socket));
 });
 
-t.test('a folder with a path too long for a socket still works', async (t) => {
+test('a folder with a path too long for a socket still works', async (t) => {
   // Longer than the 107 bytes that such a path may have.
   const folder = join(dataFolder(t), 'a-long-name-of-a-folder/'.repeat(5));
   mkdirSync(folder, { recursive: true });
@@ -157,7 +154,7 @@ t.test('a folder with a path too long for a socket still works', async (t) => {
   t.notOk(existsSync(join(folder, 'admin.sock')));
 });
 
-t.test('failures are reported in a sentence, with what to do', async (t) => {
+test('failures are reported in a sentence, with what to do', async (t) => {
   const empty = dataFolder(t);
   const mistakes = [[], ['chck'], ['stats', '--jsn'], ['stats', 'x'], ['check', '--listen', ':1']];
   const [none, absent, help, commands, ...refused] = await Promise.all([

@@ -4,7 +4,7 @@
  * Rows that did not fit into history's memory are read from the log later.
  */
 
-import t from 'tap';
+import { test } from 'tap';
 import { SamplePipeline } from '../../../actors/alerting/evaluator/sample-pipeline.ts';
 import { PROJECT_LIMITS } from '../../../actors/platform/project-limits.ts';
 import { createIngest } from '../../../actors/telemetry/ingest/ingest.ts';
@@ -153,7 +153,7 @@ for (const [name, rows, bounds] of [
   ['small limits', 300, SMALL],
   ['the default limits, with 40 MiB', 8_000, DEFAULTS],
 ] as const) {
-  t.test(`a hostile key is rejected without effect on its neighbour: ${name}`, async (t) => {
+  test(`a hostile key is rejected without effect on its neighbour: ${name}`, async (t) => {
     const alone = await watched(t, { rows: 0, bounds });
     const beside = await watched(t, { rows, bounds });
     t.same(beside.reads, alone.reads, 'the same answers as in a world without the attack');
@@ -166,7 +166,7 @@ for (const [name, rows, bounds] of [
   });
 }
 
-t.test('rows that did not fit are read from the log once memory is free', async (t) => {
+test('rows that did not fit are read from the log once memory is free', async (t) => {
   const { world, history, write, room, stop } = await openNode(t, SMALL);
   await write('demo', [cpuRow('vm', START_MS, 1)]);
   await world.settle();

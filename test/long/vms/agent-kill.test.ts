@@ -9,7 +9,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import {
   WriteSamplesRequestSchema,
   WriteSamplesResponseSchema,
@@ -90,7 +90,7 @@ const count = (folder: string): number => {
   }
 };
 
-t.test('a SIGKILL while rows wait or a batch is in flight loses nothing', async (t) => {
+test('a SIGKILL while rows wait or a batch is in flight loses nothing', async (t) => {
   const folder = dataFolder(t);
   const recorder = await startRecorder(t);
   const about = { projectName: 'projects/demo', vmName: 'projects/demo/vms/vm-1', key: 'k' };

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { dataFolder, runInProcess, runToEnd, startProgram, until } from '../../support/program.ts';
 import { fleetDomain, statisticsOf } from '../../support/recorded-fleet.ts';
 
@@ -43,7 +43,7 @@ function startCollector(t: Test, env: Readonly<Record<string, string>>, args: re
   return { child, ended, log: () => log };
 }
 
-t.test('SRC-11: a thousand domains reach their projects within one interval', async (t) => {
+test('SRC-11: a thousand domains reach their projects within one interval', async (t) => {
   const data = dataFolder(t);
   const service = await startProgram(t, data, { SVC_COLLECT: 'none' });
   const admin = async (...words: string[]) => {

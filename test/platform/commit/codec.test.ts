@@ -1,7 +1,7 @@
 /**
  * The byte format of commits: round trips, rejected input, and chains whose bodies were dropped.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { GENESIS, judge } from '../../../streams/platform/commit/chain.ts';
 import {
   CommitCorrupt,
@@ -28,7 +28,7 @@ const about = { id: 'c1', project: 'demo', number: 1, predecessor: '', at: 1000,
 const encode = (decisions: Decision[], fields = about) =>
   encodeCommit(fields, decisions.map(encodeDecision));
 
-t.test('a decoded commit equals the encoded one, with the same hash', async (t) => {
+test('a decoded commit equals the encoded one, with the same hash', async (t) => {
   const encoded = encode([decisionOf('a'), decisionOf('b')]);
   const decoded = decodeCommit(encoded.bytes);
   t.same(decoded.commit, encoded.commit);
@@ -36,7 +36,7 @@ t.test('a decoded commit equals the encoded one, with the same hash', async (t) 
   t.same(encode([decisionOf('a'), decisionOf('b')]).bytes, encoded.bytes, 'deterministic');
 });
 
-t.test('a changed byte, a missing decision and foreign bytes are rejected', async (t) => {
+test('a changed byte, a missing decision and foreign bytes are rejected', async (t) => {
   const { bytes } = encode([decisionOf('a')]);
   const changed = Uint8Array.from(bytes);
   changed.set([0x7a], bytes.length - 6);
@@ -48,13 +48,13 @@ t.test('a changed byte, a missing decision and foreign bytes are rejected', asyn
   }
 });
 
-t.test('a newer format is distinguished from damage', async (t) => {
+test('a newer format is distinguished from damage', async (t) => {
   const newer = Buffer.from('{"format":2,"whatever":true}\nbinary perhaps');
   t.throws(() => decodeCommit(newer), UnknownCommitFormat);
   t.throws(() => decodeCommit(newer), { message: /newer program/, format: 2 });
 });
 
-t.test('fields added by a newer program are part of the hash', async (t) => {
+test('fields added by a newer program are part of the hash', async (t) => {
   const { bytes, hash } = encode([decisionOf('a')]);
   const [header = '', ...lines] = Buffer.from(bytes).toString().split('\n');
   const newer = JSON.stringify({ ...JSON.parse(header), region: 'north' });
@@ -63,7 +63,7 @@ t.test('fields added by a newer program are part of the hash', async (t) => {
   t.not(decoded.hash, hash, 'the hash covers unknown fields');
 });
 
-t.test('a chain verifies without dropped bodies, but not with changed ones', async (t) => {
+test('a chain verifies without dropped bodies, but not with changed ones', async (t) => {
   const first = encode([decisionOf('a'), decisionOf('b')]);
   const second = encode([decisionOf('c')], { ...about, number: 2, predecessor: first.hash });
   // The header, then one line per decision.
@@ -87,7 +87,7 @@ t.test('a chain verifies without dropped bodies, but not with changed ones', asy
   t.throws(() => decodeCommit(dropped), CommitCorrupt, 'it cannot be applied');
 });
 
-t.test('a value that JSON would change silently is rejected by name', async (t) => {
+test('a value that JSON would change silently is rejected by name', async (t) => {
   for (const value of [
     Number.NaN,
     Number.POSITIVE_INFINITY,
@@ -105,7 +105,7 @@ t.test('a value that JSON would change silently is rejected by name', async (t) 
   t.throws(() => encodeDecision(decisionOf('a', circle)), { message: /nested/ });
 });
 
-t.test('a commit beyond its bounds is not created', async (t) => {
+test('a commit beyond its bounds is not created', async (t) => {
   const many = Array.from({ length: COMMIT_EVENTS_MAX + 1 }, (_, i) => decisionOf(`${i}`));
   t.throws(() => encode(many), { message: /501 events/ });
   t.doesNotThrow(() => encode(many.slice(1)));
@@ -117,7 +117,7 @@ t.test('a commit beyond its bounds is not created', async (t) => {
   );
 });
 
-t.test('a page token of another list is the caller’s mistake', async (t) => {
+test('a page token of another list is the caller’s mistake', async (t) => {
   const token = Buffer.from('["a","b"]').toString('base64url');
   t.same(parsePageToken(token, ['string', 'string']), ['a', 'b']);
   for (const foreign of [token, 'x', '', '!!']) {

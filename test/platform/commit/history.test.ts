@@ -2,7 +2,7 @@
  * A node and a stream with different histories: the stream was recreated, was shortened by a power
  * loss, or holds messages that the node cannot read.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { encodeCommit, encodeDecision } from '../../../streams/platform/commit/codec.ts';
 import { eventsSubject } from '../../../streams/platform/commit/events.ts';
 import {
@@ -28,57 +28,51 @@ async function until(done: () => boolean): Promise<void> {
   }
 }
 
-t.test(
-  'DUR-04: a restarted node continues from its position, even on an emptied stream',
-  async (t) => {
+test('DUR-04: a restarted node continues from its position, even on an emptied stream', async (t) => {
+  const log = new FaultyLog();
+  const place = openPlace();
+  const before = await started(log, place);
+  await add(before.host, 'demo', 'a');
+  await add(before.host, 'other', 'b');
+  await before.host.stop();
+  log.truncate(3);
+  const after = await started(log, place);
+  t.teardown(() => after.close());
+  t.match(await add(after.host, 'demo', 'a'), { answer: { count: 2 }, sequence: 3 });
+  t.equal(
+    after.host.counters().appendRetries,
+    1,
+    'one retry, with expected sequence 0 for the emptied subject',
+  );
+});
+
+test('DUR-05: a node rejects a stream that was recreated, shortened, or truncated past its position', async (t) => {
+  const cases: [string, (log: FaultyLog) => void, string][] = [
+    ['recreated', (log) => Object.assign(log, { identity: 'second' }), 'otherStream'],
+    ['shortened', (log) => log.shorten(1), 'ahead'],
+    ['cut', (log) => log.truncate(4), 'behind'],
+  ];
+  for (const [name, change, kind] of cases) {
     const log = new FaultyLog();
+    const writer = await started(log);
     const place = openPlace();
-    const before = await started(log, place);
-    await add(before.host, 'demo', 'a');
-    await add(before.host, 'other', 'b');
-    await before.host.stop();
-    log.truncate(3);
-    const after = await started(log, place);
-    t.teardown(() => after.close());
-    t.match(await add(after.host, 'demo', 'a'), { answer: { count: 2 }, sequence: 3 });
-    t.equal(
-      after.host.counters().appendRetries,
-      1,
-      'one retry, with expected sequence 0 for the emptied subject',
-    );
-  },
-);
+    const node = await started(log, place);
+    await add(writer.host, 'demo', 'a');
+    await add(writer.host, 'demo', 'a');
+    await until(() => node.host.appliedSequence() === 2);
+    await node.host.stop();
+    await add(writer.host, 'demo', 'a');
+    await add(writer.host, 'demo', 'a');
+    await writer.host.stop();
+    change(log);
+    const again = countingNode({ stream: log.connect(), place });
+    await t.rejects(again.host.start(), { name: 'HistoryMismatch', kind }, name);
+    t.equal(again.host.health().state, 'stopped');
+    await again.close();
+  }
+});
 
-t.test(
-  'DUR-05: a node rejects a stream that was recreated, shortened, or truncated past its position',
-  async (t) => {
-    const cases: [string, (log: FaultyLog) => void, string][] = [
-      ['recreated', (log) => Object.assign(log, { identity: 'second' }), 'otherStream'],
-      ['shortened', (log) => log.shorten(1), 'ahead'],
-      ['cut', (log) => log.truncate(4), 'behind'],
-    ];
-    for (const [name, change, kind] of cases) {
-      const log = new FaultyLog();
-      const writer = await started(log);
-      const place = openPlace();
-      const node = await started(log, place);
-      await add(writer.host, 'demo', 'a');
-      await add(writer.host, 'demo', 'a');
-      await until(() => node.host.appliedSequence() === 2);
-      await node.host.stop();
-      await add(writer.host, 'demo', 'a');
-      await add(writer.host, 'demo', 'a');
-      await writer.host.stop();
-      change(log);
-      const again = countingNode({ stream: log.connect(), place });
-      await t.rejects(again.host.start(), { name: 'HistoryMismatch', kind }, name);
-      t.equal(again.host.health().state, 'stopped');
-      await again.close();
-    }
-  },
-);
-
-t.test('a shortened stream with new messages is detected at the next start', async (t) => {
+test('a shortened stream with new messages is detected at the next start', async (t) => {
   const log = new FaultyLog();
   const place = openPlace();
   const lost = await started(log, place);
@@ -93,7 +87,7 @@ t.test('a shortened stream with new messages is detected at the next start', asy
   await t.rejects(again.host.start(), { name: 'HistoryMismatch', kind: 'diverged' });
 });
 
-t.test('DUR-05: a running node stops when its stream contradicts it', async (t) => {
+test('DUR-05: a running node stops when its stream contradicts it', async (t) => {
   const log = new FaultyLog();
   const lost = await started(log, openPlace(), 'lost');
   await add(lost.host, 'demo', 'a');
@@ -115,7 +109,7 @@ t.test('DUR-05: a running node stops when its stream contradicts it', async (t) 
   t.equal(right.host.health().state, 'ready');
 });
 
-t.test('a commit of a newer format, or damage, makes a node unready', async (t) => {
+test('a commit of a newer format, or damage, makes a node unready', async (t) => {
   const about = { id: 'x', project: 'demo', number: 1, predecessor: '', at: 1, writer: 'new' };
   const decision = encodeDecision({ by: tester, steps: [], records: [] });
   const fine = Buffer.from(encodeCommit(about, [decision]).bytes).toString();
@@ -138,27 +132,21 @@ t.test('a commit of a newer format, or damage, makes a node unready', async (t) 
   }
 });
 
-t.test(
-  'a node applies a commit of the next version with unknown fields and continues from it',
-  async (t) => {
-    const log = new FaultyLog();
-    const node = await started(log);
-    t.teardown(() => node.close());
-    const about = { id: 'x', project: 'demo', number: 1, predecessor: '', at: 1, writer: 'new' };
-    const decision = {
-      by: { ...tester, tenant: 'north' },
-      steps: [],
-      records: [{ kind: 'note', id: 'n', body: { text: 'hi' }, labels: ['new'] }],
-      reason: 'because',
-    };
-    const { bytes } = encodeCommit(about, [encodeDecision(decision)]);
-    const newer = Buffer.from(bytes).toString().replace('"writer"', '"region":"north","writer"');
-    log.store(
-      { stream: 'EVENTS', subject: eventsSubject('demo'), data: Buffer.from(newer) },
-      false,
-    );
-    await node.host.waitFor(1, AbortSignal.timeout(5_000));
-    t.match(node.host.view('demo').record('note', 'n'), { body: { text: 'hi' } });
-    t.match(await add(node.host, 'demo', 'a'), { sequence: 2 }, 'its successor links to its hash');
-  },
-);
+test('a node applies a commit of the next version with unknown fields and continues from it', async (t) => {
+  const log = new FaultyLog();
+  const node = await started(log);
+  t.teardown(() => node.close());
+  const about = { id: 'x', project: 'demo', number: 1, predecessor: '', at: 1, writer: 'new' };
+  const decision = {
+    by: { ...tester, tenant: 'north' },
+    steps: [],
+    records: [{ kind: 'note', id: 'n', body: { text: 'hi' }, labels: ['new'] }],
+    reason: 'because',
+  };
+  const { bytes } = encodeCommit(about, [encodeDecision(decision)]);
+  const newer = Buffer.from(bytes).toString().replace('"writer"', '"region":"north","writer"');
+  log.store({ stream: 'EVENTS', subject: eventsSubject('demo'), data: Buffer.from(newer) }, false);
+  await node.host.waitFor(1, AbortSignal.timeout(5_000));
+  t.match(node.host.view('demo').record('note', 'n'), { body: { text: 'hi' } });
+  t.match(await add(node.host, 'demo', 'a'), { sequence: 2 }, 'its successor links to its hash');
+});

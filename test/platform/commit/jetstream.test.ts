@@ -3,7 +3,7 @@
  * same projects while the server is killed and restarted, and while retention empties a quiet
  * project's subject. Clients resend unanswered requests to either node.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { systemClock } from '../../../streams/platform/clock.ts';
 import { eventsSubject } from '../../../streams/platform/commit/events.ts';
 import { openJetStream } from '../../../streams/platform/jetstream/jetstream-stream.ts';
@@ -12,17 +12,16 @@ import { type Stream, StreamUnavailable } from '../../../streams/platform/stream
 import { componentPath, needs } from '../../support/components.ts';
 import { COUNTER_LIMIT } from '../../support/counter-machine.ts';
 import { add, type CountingNode, countingNode, projectionOf } from '../../support/counting-node.ts';
-import { natsServerVersions, startNatsServer } from '../../support/nats-server.ts';
+import { natsServerFor, natsServerVersions } from '../../support/nats-server.ts';
 
 const CLIENTS = 4;
 const REQUESTS = 40;
 const KILLS = 2;
 
 for (const version of natsServerVersions) {
-  t.test(`two nodes on ${version} agree and keep their answers`, needs(version), async (t) => {
+  test(`two nodes on ${version} agree and keep their answers`, needs(version), async (t) => {
     const program = componentPath(version);
-    const server = await startNatsServer({ program, folder: t.testdir({}) });
-    t.teardown(() => server.kill());
+    const server = await natsServerFor(t, { program });
     const streams = [await open(server.url), await open(server.url)] as const;
     const nodes = streams.map((stream, i) => countingNode({ stream, name: `node-${i}` }));
     t.teardown(async () => {

@@ -2,7 +2,7 @@
  * The commit core under random orders of events, drawn from seeds (`model.ts`). A failing seed is
  * printed; `node test/platform/commit/model.test.ts <seed>` runs it alone.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { tries } from '../../support/tries.ts';
 import { runSeeds } from './model.ts';
 
@@ -11,6 +11,5 @@ const SEEDS = tries(1_000);
 const alone = process.argv[2] === undefined ? undefined : Number(process.argv[2]);
 const seeds = alone === undefined ? Array.from({ length: SEEDS }, (_, i) => i + 1) : [alone];
 
-t.test('two nodes agree and keep every acknowledged answer on a faulty stream', (t) =>
-  runSeeds(t, seeds),
-);
+test('two nodes agree and keep every acknowledged answer on a faulty stream', (t) =>
+  runSeeds(t, seeds));

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import { test } from 'tap';
 import { readCheckout, sourcesOf } from '../../../scripts/house/checkout.ts';
 import { withTable } from '../../../scripts/house/picture/page.ts';
 import { walkFindings, walksOf } from '../../../scripts/house/walks.ts';
@@ -13,24 +13,21 @@ import { walkFindings, walksOf } from '../../../scripts/house/walks.ts';
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
 
-t.test(
-  'each step of the nine walks names an existing declaration and leads to the next step',
-  async (t) => {
-    const walks = walksOf(page);
-    t.equal(walks.length, 9, 'six of data and people, three of faults');
-    const { sources } = readCheckout(root);
-    for (const walk of walks) t.same(walkFindings(walk, sources), [], walk.title);
-  },
-);
+test('each step of the nine walks names an existing declaration and leads to the next step', async (t) => {
+  const walks = walksOf(page);
+  t.equal(walks.length, 9, 'six of data and people, three of faults');
+  const { sources } = readCheckout(root);
+  for (const walk of walks) t.same(walkFindings(walk, sources), [], walk.title);
+});
 
-t.test('every link of the page leads to a file or folder of the checkout', async (t) => {
+test('every link of the page leads to a file or folder of the checkout', async (t) => {
   const links = [...page.matchAll(/\]\(([^)#]+)\)/g)].map(([, address = '']) => address);
   t.ok(links.length > 50);
   const broken = links.filter((address) => !existsSync(join(root, 'docs', address)));
   t.same(broken, []);
 });
 
-t.test("answers to a newcomer's questions cite the steps by number", async (t) => {
+test("answers to a newcomer's questions cite the steps by number", async (t) => {
   const [sample] = walksOf(page);
   const fileOf = (number: number) => sample?.steps[number - 1]?.path;
   const row = (question: string) =>
@@ -46,7 +43,7 @@ t.test("answers to a newcomer's questions cite the steps by number", async (t) =
   ]);
 });
 
-t.test('each of at least twenty answers names at most four files', async (t) => {
+test('each of at least twenty answers names at most four files', async (t) => {
   const [, table = ''] = page.split('## Where to find what');
   const answers = (table.split('\n## ')[0] ?? '')
     .split('\n')
@@ -58,7 +55,7 @@ t.test('each of at least twenty answers names at most four files', async (t) => 
   }
 });
 
-t.test('every link within the page leads to one of its headings', async (t) => {
+test('every link within the page leads to one of its headings', async (t) => {
   const headings = [...page.matchAll(/^## (.*)$/gm)].map(([, title = '']) =>
     title
       .toLowerCase()
@@ -86,7 +83,7 @@ const walk = (...steps: readonly string[]) => {
   return only ? walkFindings(only, FILES) : ['no walk'];
 };
 
-t.test('a step is connected by an import, or by a name that both files use', async (t) => {
+test('a step is connected by an import, or by a name that both files use', async (t) => {
   t.same(
     walk(
       '1. [`src/a.ts`](../src/a.ts) `a`: begins.',
@@ -97,7 +94,7 @@ t.test('a step is connected by an import, or by a name that both files use', asy
   );
 });
 
-t.test('each kind of false step is reported with its number', async (t) => {
+test('each kind of false step is reported with its number', async (t) => {
   const first = '1. [`src/b.ts`](../src/b.ts) `b`: begins.';
   const cases: readonly (readonly [string, RegExp])[] = [
     ['2. [`src/gone.ts`](../src/gone.ts) `a`: ends.', /step 2: src\/gone\.ts does not exist/],
@@ -113,7 +110,7 @@ t.test('each kind of false step is reported with its number', async (t) => {
   t.throws(() => walk('1. [`src/a.ts`](../src/b.ts) `a`: another link.'), /Not a step/);
 });
 
-t.test('the table of rooms is written only between its marks', async (t) => {
+test('the table of rooms is written only between its marks', async (t) => {
   const marked = 'a\n<!-- rooms: written by npm run draw -->\nold\n<!-- end of rooms -->\nb\n';
   t.match(withTable(marked, 'new $1\n'), /^a\n.*-->\nnew \$1\n<!-- end of rooms -->\nb\n$/);
   t.throws(() => withTable('a page', ''), /marks/);

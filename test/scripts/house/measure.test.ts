@@ -1,9 +1,9 @@
 /** The figures of `npm run house`, on a checkout of a few lines. */
-import t from 'tap';
+import { test } from 'tap';
 import { sourcesOf } from '../../../scripts/house/checkout.ts';
 import { commentPercent, measure } from '../../../scripts/house/measure.ts';
 
-t.test('files and lines are counted by floor, and a cast is named with its line', async (t) => {
+test('files and lines are counted by floor, and a cast is named with its line', async (t) => {
   const texts = new Map([
     ['src/cli/a.ts', '/** A. */\nexport const a = 1;\n'],
     ['src/gen/b.ts', 'export const b = {} as unknown as string;\n'],
@@ -17,7 +17,7 @@ t.test('files and lines are counted by floor, and a cast is named with its line'
   t.ok(findings.includes('actors/vms/c.ts:2'));
 });
 
-t.test('comment lines are lines without code, among those that are not empty', async (t) => {
+test('comment lines are lines without code, among those that are not empty', async (t) => {
   const text = '/**\n * One.\n */\n\n  const a = 1; // x\n// y\n';
   t.equal(commentPercent([text]), 80);
 });

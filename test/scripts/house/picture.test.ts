@@ -1,5 +1,5 @@
 /** The picture of the house: the uses that it takes from a checkout, and what it draws of them. */
-import t from 'tap';
+import { test } from 'tap';
 import { type Checkout, sourcesOf } from '../../../scripts/house/checkout.ts';
 import { gridOf } from '../../../scripts/house/picture/grid.ts';
 import { paintGrid } from '../../../scripts/house/picture/picture.ts';
@@ -29,7 +29,7 @@ const HOUSE = checkoutOf({
   'machines/delivery/delivery.ts': '',
 });
 
-t.test('imports of a room are counted by the floor of the room that it uses', async (t) => {
+test('imports of a room are counted by the floor of the room that it uses', async (t) => {
   const uses = gridOf(HOUSE).uses.map(({ from, to, imports }) => {
     const counts = [...imports].map(([floor, count]) => `${floor} ${count}`);
     return `${from} > ${to}: ${counts.sort().join(', ')}`;
@@ -51,7 +51,7 @@ function partOf(picture: string, title: string): string {
   return part.split('</g>')[0] ?? '';
 }
 
-t.test('each use has a mark: a line for each floor, and a bar for each imported one', async (t) => {
+test('each use has a mark: a line for each floor, and a bar for each imported one', async (t) => {
   const picture = paintGrid(gridOf(HOUSE));
   const uses = gridOf(HOUSE).uses.length;
   t.equal(picture.match(/<title>\w+ uses \w+: /g)?.length, uses);
@@ -63,7 +63,7 @@ t.test('each use has a mark: a line for each floor, and a bar for each imported 
   t.equal(other.match(/class="h6"/g)?.length, 1);
 });
 
-t.test('a bar grows in three steps with the number of imports', async (t) => {
+test('a bar grows in three steps with the number of imports', async (t) => {
   const widthOf = (imports: number) => {
     const files = Array.from({ length: imports }, (_, i) => [
       `src/delivery/${i}.ts`,
@@ -78,7 +78,7 @@ t.test('a bar grows in three steps with the number of imports', async (t) => {
   t.same([four, sixteen], [2 * (one ?? 0), 3 * (one ?? 0)]);
 });
 
-t.test('the same checkout gives the same picture, with the edges under the roof', async (t) => {
+test('the same checkout gives the same picture, with the edges under the roof', async (t) => {
   const picture = paintGrid(gridOf(HOUSE));
   t.equal(paintGrid(gridOf(HOUSE)), picture);
   t.match(picture, />cli</);

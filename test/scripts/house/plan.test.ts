@@ -2,7 +2,7 @@
  * The check of the plan of rooms, and the circles that it finds, on small checkouts of a few lines
  * each.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { type Checkout, sourcesOf } from '../../../scripts/house/checkout.ts';
 import { circlesOf, fileCircles, folderCircles } from '../../../scripts/house/circles.ts';
 import { circleFindings, placeFindings } from '../../../scripts/house/plan.ts';
@@ -26,7 +26,7 @@ function findings(files: Readonly<Record<string, string>>): string[] {
   return [...placeFindings(checkout, ORDER), ...circleFindings(checkout)];
 }
 
-t.test('a checkout that follows the plan has no findings', async (t) => {
+test('a checkout that follows the plan has no findings', async (t) => {
   const files = {
     'src/main.ts': "import { log } from './platform/log.ts';",
     'actors/alerting/rules.ts': "import '../../streams/telemetry/sample.ts';",
@@ -35,7 +35,7 @@ t.test('a checkout that follows the plan has no findings', async (t) => {
   t.same(findings(files), []);
 });
 
-t.test('each violation of the plan is one finding, with its file and reason', async (t) => {
+test('each violation of the plan is one finding, with its file and reason', async (t) => {
   const cases: readonly (readonly [Readonly<Record<string, string>>, RegExp])[] = [
     [
       { 'streams/telemetry/sample.ts': "import '../../actors/alerting/rules.ts';" },
@@ -62,61 +62,55 @@ t.test('each violation of the plan is one finding, with its file and reason', as
   }
 });
 
-t.test('a declared room that is on no floor is a finding', async (t) => {
+test('a declared room that is on no floor is a finding', async (t) => {
   t.same(placeFindings(checkoutOf(ALL), [...ORDER, 'billing']), [
     'billing is declared but is on no floor',
   ]);
 });
 
-t.test(
-  'a folder and a file beside it that import each other are a circle of folders',
-  async (t) => {
-    const { sources } = checkoutOf({
-      'src/platform/http/server.ts': "import { text } from '../text.ts';",
-      'src/platform/http/page.ts': '',
-      'src/platform/text.ts': "import { page } from './http/page.ts';",
-    });
-    t.same(fileCircles(sources), [], 'no file imports itself indirectly');
-    t.same(folderCircles(sources), [{ folder: 'src/platform', children: ['http/', 'text.ts'] }]);
-  },
-);
+test('a folder and a file beside it that import each other are a circle of folders', async (t) => {
+  const { sources } = checkoutOf({
+    'src/platform/http/server.ts': "import { text } from '../text.ts';",
+    'src/platform/http/page.ts': '',
+    'src/platform/text.ts': "import { page } from './http/page.ts';",
+  });
+  t.same(fileCircles(sources), [], 'no file imports itself indirectly');
+  t.same(folderCircles(sources), [{ folder: 'src/platform', children: ['http/', 'text.ts'] }]);
+});
 
-t.test(
-  'dependencies include imports of every kind and entries of threads, but no packages',
-  async (t) => {
-    const { sources } = checkoutOf({
-      'src/a.ts': [
-        "import xstate from 'xstate';",
-        "import { b } from './b.ts';",
-        "export type { C } from './folder/c.ts';",
-        "type D = import('./d.ts').D;",
-        "import './missing.ts';",
-        "new URL('./thread.ts', import.meta.url);",
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a module.
-        'new URL(`./worker.${extension}`, import.meta.url);',
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a module.
-        "new URL(`./threads/${name}.${extension}`, import.meta.url); run('read');",
-      ].join('\n'),
-      'src/b.ts': '',
-      'src/folder/c.ts': '',
-      'src/d.ts': '',
-      'src/thread.ts': '',
-      'src/worker.ts': '',
-      'src/threads/read.ts': '',
-      'src/threads/write.ts': '',
-    });
-    t.same(sources.get('src/a.ts')?.imports, [
-      'src/b.ts',
-      'src/d.ts',
-      'src/folder/c.ts',
-      'src/thread.ts',
-      'src/threads/read.ts',
-      'src/worker.ts',
-    ]);
-  },
-);
+test('dependencies include imports of every kind and entries of threads, but no packages', async (t) => {
+  const { sources } = checkoutOf({
+    'src/a.ts': [
+      "import xstate from 'xstate';",
+      "import { b } from './b.ts';",
+      "export type { C } from './folder/c.ts';",
+      "type D = import('./d.ts').D;",
+      "import './missing.ts';",
+      "new URL('./thread.ts', import.meta.url);",
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a module.
+      'new URL(`./worker.${extension}`, import.meta.url);',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a module.
+      "new URL(`./threads/${name}.${extension}`, import.meta.url); run('read');",
+    ].join('\n'),
+    'src/b.ts': '',
+    'src/folder/c.ts': '',
+    'src/d.ts': '',
+    'src/thread.ts': '',
+    'src/worker.ts': '',
+    'src/threads/read.ts': '',
+    'src/threads/write.ts': '',
+  });
+  t.same(sources.get('src/a.ts')?.imports, [
+    'src/b.ts',
+    'src/d.ts',
+    'src/folder/c.ts',
+    'src/thread.ts',
+    'src/threads/read.ts',
+    'src/worker.ts',
+  ]);
+});
 
-t.test('two circles that share no node are two, and a chain is not a circle', async (t) => {
+test('two circles that share no node are two, and a chain is not a circle', async (t) => {
   const graph = new Map(
     Object.entries({ a: ['b'], b: ['c'], c: ['a', 'd'], d: ['e'], e: ['f'], f: ['e'] }),
   );

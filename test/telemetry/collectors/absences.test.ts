@@ -2,7 +2,7 @@
  * Readings that a source leaves out, each with its cause. A refusal by libvirt, the kernel's files
  * or the guest's agent is distinguished from a reading that the guest does not give.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { type ObservedRow, withAbsences } from '../../../actors/telemetry/collectors/collector.ts';
 import {
   hasUnreadableDisk,
@@ -65,7 +65,7 @@ function absencesOf(
 
 const memory = (cause: string) => [{ reading: 'memory', cause }];
 
-t.test('MEAS-11: each cause of missing guest memory has its own reason', (t) => {
+test('MEAS-11: each cause of missing guest memory has its own reason', async (t) => {
   const noFigures = { 'balloon.available': undefined, 'balloon.unused': undefined };
   t.same(absencesOf({}), [], 'fresh figures');
   t.same(absencesOf({ 'balloon.last-update': '0' }), memory('MEMORY_NOT_POLLED'));
@@ -84,52 +84,46 @@ t.test('MEAS-11: each cause of missing guest memory has its own reason', (t) => 
   t.same(absencesOf({ 'balloon.last-update': 'soon' }), memory('UNREADABLE'));
   t.same(absencesOf({ 'balloon.unused': '1001' }), memory('IMPOSSIBLE'));
   t.same(absencesOf({ 'balloon.unused': 'much' }), memory('UNREADABLE'));
-  t.end();
 });
 
-t.test(
-  'MEAS-11: CPU, disks, networks and a hypervisor that does not answer have reasons, too',
-  (t) => {
-    const of = (reading: string, cause: string) => [{ reading, cause }];
-    t.same(absencesOf({ 'vcpu.0.time': undefined }), of('cpu', 'VCPU_TIMES_INCOMPLETE'));
-    t.same(absencesOf({ 'vcpu.current': '2' }), of('cpu', 'VCPU_TIMES_INCOMPLETE'));
-    const bare = { 'net.0.rx.bytes': undefined, 'net.0.tx.bytes': undefined };
-    t.same(absencesOf(bare), of('network', 'NO_COUNTERS'), 'user-mode networking');
-    t.same(absencesOf({ 'net.0.rx.bytes': '-1' }), of('network', 'UNREADABLE'));
-    t.same(absencesOf({ 'block.0.wr.reqs': undefined }), of('disk', 'UNREADABLE'), 'in part');
-    const frozen = {
-      'block.0.rd.bytes': undefined,
-      'block.0.wr.bytes': undefined,
-      'block.0.rd.reqs': undefined,
-      'block.0.wr.reqs': undefined,
-      'balloon.last-update': undefined,
-    };
-    t.same(absencesOf(frozen, { isSilent: true }), [
-      { reading: 'memory', cause: 'HYPERVISOR_NOT_ANSWERING' },
-      { reading: 'disk', cause: 'HYPERVISOR_NOT_ANSWERING' },
-    ]);
-    t.same(absencesOf({ 'state.state': '5' }), [], 'a VM that is off lacks nothing');
-    const states = { uuid: 'u', name: 'web', id: '7', fields: new Map([['state.state', '1']]) };
-    const when = { observedMs: 0, sequence: 1, balloonAgeMsMax: 30_000 };
-    t.equal(
-      domainRow({ domain: states, ...when }).absences,
-      undefined,
-      'the hypervisor knows only states',
-    );
-    t.end();
-  },
-);
+test('MEAS-11: CPU, disks, networks and a hypervisor that does not answer have reasons, too', async (t) => {
+  const of = (reading: string, cause: string) => [{ reading, cause }];
+  t.same(absencesOf({ 'vcpu.0.time': undefined }), of('cpu', 'VCPU_TIMES_INCOMPLETE'));
+  t.same(absencesOf({ 'vcpu.current': '2' }), of('cpu', 'VCPU_TIMES_INCOMPLETE'));
+  const bare = { 'net.0.rx.bytes': undefined, 'net.0.tx.bytes': undefined };
+  t.same(absencesOf(bare), of('network', 'NO_COUNTERS'), 'user-mode networking');
+  t.same(absencesOf({ 'net.0.rx.bytes': '-1' }), of('network', 'UNREADABLE'));
+  t.same(absencesOf({ 'block.0.wr.reqs': undefined }), of('disk', 'UNREADABLE'), 'in part');
+  const frozen = {
+    'block.0.rd.bytes': undefined,
+    'block.0.wr.bytes': undefined,
+    'block.0.rd.reqs': undefined,
+    'block.0.wr.reqs': undefined,
+    'balloon.last-update': undefined,
+  };
+  t.same(absencesOf(frozen, { isSilent: true }), [
+    { reading: 'memory', cause: 'HYPERVISOR_NOT_ANSWERING' },
+    { reading: 'disk', cause: 'HYPERVISOR_NOT_ANSWERING' },
+  ]);
+  t.same(absencesOf({ 'state.state': '5' }), [], 'a VM that is off lacks nothing');
+  const states = { uuid: 'u', name: 'web', id: '7', fields: new Map([['state.state', '1']]) };
+  const when = { observedMs: 0, sequence: 1, balloonAgeMsMax: 30_000 };
+  t.equal(
+    domainRow({ domain: states, ...when }).absences,
+    undefined,
+    'the hypervisor knows only states',
+  );
+});
 
-t.test('MEAS-11: file systems that a guest agent cannot report have reasons', (t) => {
+test('MEAS-11: file systems that a guest agent cannot report have reasons', async (t) => {
   const fs = (more: string) =>
     parseGuestFileSystems(`fs.count : 1\nfs.0.mountpoint : /\nfs.0.fstype : xfs\n${more}`)?.cause;
   t.equal(fs('fs.0.total-bytes : 10\nfs.0.used-bytes : 4'), undefined);
   t.equal(fs(''), 'NO_SIZES');
   t.equal(fs('fs.0.total-bytes : 10\nfs.0.used-bytes : 11'), 'IMPOSSIBLE');
-  t.end();
 });
 
-t.test('MEAS-11: this host and an agent name the readings that they could not take', async (t) => {
+test('MEAS-11: this host and an agent name the readings that they could not take', async (t) => {
   const clock = new VirtualClock(NOW * 1_000);
   const text: Readonly<Record<string, string>> = {
     '/proc/meminfo': 'MemTotal: 1 kB\nMemFree: 2 kB\nSwapTotal: 1 kB\nSwapFree: 2 kB\n',
@@ -166,7 +160,7 @@ t.test('MEAS-11: this host and an agent name the readings that they could not ta
   t.notOk(hasUnreadableInterface('eth0: 1 0 0 0 0 0 0 0 2\nlo: 1\n', new Set(['eth0'])));
 });
 
-t.test('MEAS-11: the collector passes causes on with the rows of libvirt', async (t) => {
+test('MEAS-11: the collector passes causes on with the rows of libvirt', async (t) => {
   const clock = new VirtualClock(NOW * 1_000);
   const list = '00000000-0000-4000-8000-000000000001 7 web\n';
   const fields = ['state.state=1', 'state.reason=1', 'balloon.current=9', 'balloon.last-update=0'];
@@ -194,7 +188,7 @@ t.test('MEAS-11: the collector passes causes on with the rows of libvirt', async
   ]);
 });
 
-t.test('an absence is sent as a sample of the row, and each cause names a next step', (t) => {
+test('an absence is sent as a sample of the row, and each cause names a next step', async (t) => {
   const absences: Absence[] = [{ reading: 'memory', cause: 'CLOCKS_APART' }];
   const about = { vm: 'v', displayName: '', observedMs: 0, bootId: '', sequence: 0 };
   const row = { ...about, state: 'RUNNING', stateReason: '', values: [], absences } as const;
@@ -205,5 +199,4 @@ t.test('an absence is sent as a sample of the row, and each cause names a next s
     t.match(causeHelp(cause), /^[A-Z].+\. [A-Z].+\.$/);
   t.equal(causeHelp('NO_SAMPLES'), '');
   t.equal(causeHelp('toString'), '');
-  t.end();
 });

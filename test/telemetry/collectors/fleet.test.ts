@@ -2,7 +2,7 @@
  * A fleet's mapping and placements: the project of a domain, the effects of a move and a migration,
  * and the errors of a wrong mapping. Domains are recorded; time is virtual.
  */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { Fleet, type FleetSink } from '../../../actors/telemetry/collectors/fleet/fleet.ts';
 import {
   parseMapping,
@@ -36,7 +36,7 @@ function problemsOf(text: string): readonly string[] {
   }
 }
 
-t.test('SRC-12: a domain belongs to the project of the first matching rule', (t) => {
+test('SRC-12: a domain belongs to the project of the first matching rule', async (t) => {
   const [one, two] = [fleetDomain(1), fleetDomain(2)];
   const mapping = parseMapping(`
     # two hosts
@@ -79,10 +79,9 @@ t.test('SRC-12: a domain belongs to the project of the first matching rule', (t)
   ]);
   t.equal(elementText('<svc:project xmlns:svc="urn:x"> a&amp;b </svc:project>'), 'a&b');
   t.equal(elementText('<a><b>acme</b></a>'), '', 'an element with children names no project');
-  t.end();
 });
 
-t.test('SRC-12: an invalid mapping is rejected with the line of each mistake', (t) => {
+test('SRC-12: an invalid mapping is rejected with the line of each mistake', (t) => {
   const { uuid } = fleetDomain(1);
   t.same(
     problemsOf(`source host-a
@@ -178,7 +177,7 @@ function open(
 const sources = `source ${A}\nsource ${B}\n`;
 const [web, db, old] = [fleetDomain(1, 'web'), fleetDomain(2, 'db'), fleetDomain(3, 'old')];
 
-t.test('SRC-21: the boot id of a domain names its host', async (t) => {
+test('SRC-21: the boot id of a domain names its host', async (t) => {
   const world = open(t, `${sources}name * project shop`, { [A]: [web], [B]: [] });
   await world.settle();
   const before = world.boots.get('web') ?? '';
@@ -191,7 +190,7 @@ t.test('SRC-21: the boot id of a domain names its host', async (t) => {
   t.not(originOf(before), '');
 });
 
-t.test('SRC-12: rows go to their project; unmatched domains are listed but not sent', async (t) => {
+test('SRC-12: rows go to their project; unmatched domains are listed but not sent', async (t) => {
   const text = `${sources}metadata urn:svc:project\nname w* project shop`;
   const world = open(t, text, { [A]: [web, old], [B]: [{ ...db, project: 'blog' }] });
   await world.settle();
@@ -218,7 +217,7 @@ t.test('SRC-12: rows go to their project; unmatched domains are listed but not s
   t.same(world.retired, []);
 });
 
-t.test('SRC-13: a moved domain is retired in its old project as soon as possible', async (t) => {
+test('SRC-13: a moved domain is retired in its old project as soon as possible', async (t) => {
   const text = `${sources}metadata urn:svc:project\nname * project shop`;
   const world = open(t, text, { [A]: [web, db], [B]: [] });
   await world.settle();
@@ -250,7 +249,7 @@ t.test('SRC-13: a moved domain is retired in its old project as soon as possible
   t.equal(world.fleet.status().retiring, 0);
 });
 
-t.test('SRC-13: a move while the collector was down is detected after its start', async (t) => {
+test('SRC-13: a move while the collector was down is detected after its start', async (t) => {
   const placed = { [web.uuid]: ['blog', `libvirt qemu+ssh://[redacted]@host-a/system`] as const };
   const world = open(
     t,
@@ -266,7 +265,7 @@ t.test('SRC-13: a move while the collector was down is detected after its start'
   t.same(world.retired.sort(), [`blog ${web.uuid}`, `third ${db.uuid}`].sort());
 });
 
-t.test('SRC-14: a migrated VM is reported by its current host without a gap', async (t) => {
+test('SRC-14: a migrated VM is reported by its current host without a gap', async (t) => {
   const world = open(t, `${sources}name * project shop`, { [A]: [web, db], [B]: [old] });
   await world.settle();
   // Both hosts list it while its memory is copied. Then the old host keeps its definition.
@@ -289,7 +288,7 @@ t.test('SRC-14: a migrated VM is reported by its current host without a gap', as
   t.ok((await world.round()).includes('shop db B RUNNING'));
 });
 
-t.test('SRC-14: a VM that no host lists is retired, but a silent host retires none', async (t) => {
+test('SRC-14: a VM that no host lists is retired, but a silent host retires none', async (t) => {
   const world = open(t, `${sources}name * project shop`, { [A]: [web, old], [B]: [db] });
   await world.settle();
   delete world.libvirts[B];
@@ -303,29 +302,26 @@ t.test('SRC-14: a VM that no host lists is retired, but a silent host retires no
   t.equal(world.fleet.status().sources.length, 1, 'a source that was removed is not read');
 });
 
-t.test(
-  'SRC-12: a domain with unreadable metadata waits, and no broader rule matches it',
-  async (t) => {
-    const text = `${sources}metadata urn:svc:project\nname * project shop`;
-    const world = open(t, text, { [A]: [{ ...web, project: null }, db, old], [B]: [] });
-    await world.settle();
-    t.same(world.written, [], 'virsh failed: a missing element is unknown, too');
-    t.match(world.fleet.status().sources[0]?.faults, [
-      { reason: 'INCOMPLETE', message: /metadata of some domains .*End of file/ },
-    ]);
-    world.libvirts[A] = [{ ...web, project: 'blog' }, db, old];
-    t.same(await world.round(), ['blog web A RUNNING', 'shop db A RUNNING', 'shop old A RUNNING']);
-    world.libvirts[A] = [{ ...web, project: null }, db, old];
-    t.same(
-      await world.round(),
-      ['blog web A RUNNING', 'shop db A RUNNING', 'shop old A RUNNING'],
-      'it is unchanged',
-    );
-  },
-);
+test('SRC-12: a domain with unreadable metadata waits, and no broader rule matches it', async (t) => {
+  const text = `${sources}metadata urn:svc:project\nname * project shop`;
+  const world = open(t, text, { [A]: [{ ...web, project: null }, db, old], [B]: [] });
+  await world.settle();
+  t.same(world.written, [], 'virsh failed: a missing element is unknown, too');
+  t.match(world.fleet.status().sources[0]?.faults, [
+    { reason: 'INCOMPLETE', message: /metadata of some domains .*End of file/ },
+  ]);
+  world.libvirts[A] = [{ ...web, project: 'blog' }, db, old];
+  t.same(await world.round(), ['blog web A RUNNING', 'shop db A RUNNING', 'shop old A RUNNING']);
+  world.libvirts[A] = [{ ...web, project: null }, db, old];
+  t.same(
+    await world.round(),
+    ['blog web A RUNNING', 'shop db A RUNNING', 'shop old A RUNNING'],
+    'it is unchanged',
+  );
+});
 
 for (const language of ['en', 'de'] as const) {
-  t.test(`SRC-12: a libvirtd in "${language}" is read alike`, async (t) => {
+  test(`SRC-12: a libvirtd in "${language}" is read alike`, async (t) => {
     const text = `${sources}metadata urn:svc:project\nname * project shop`;
     const blog = { ...db, project: 'blog' };
     const world = open(t, text, { [A]: [web, blog], [B]: [old] }, undefined, language);
@@ -340,23 +336,20 @@ for (const language of ['en', 'de'] as const) {
     t.ok((await world.round()).includes('blog db A RUNNING'), 'its last text stays');
   });
 
-  t.test(
-    `SRC-12: no broader rule matches the only domain, unreadable in "${language}"`,
-    async (t) => {
-      const text = `${sources}metadata urn:svc:project\nname * project shop`;
-      const only = { [A]: [{ ...web, project: null }], [B]: [] };
-      const world = open(t, text, only, undefined, language);
-      await world.settle();
-      // Its error is the same for an element that cannot exist.
-      t.same(world.written, []);
-      t.match(world.fleet.status().sources[0]?.faults, [{ reason: 'INCOMPLETE' }]);
-      world.libvirts[A] = [web];
-      t.same(await world.round(), ['shop web A RUNNING']);
-    },
-  );
+  test(`SRC-12: no broader rule matches the only domain, unreadable in "${language}"`, async (t) => {
+    const text = `${sources}metadata urn:svc:project\nname * project shop`;
+    const only = { [A]: [{ ...web, project: null }], [B]: [] };
+    const world = open(t, text, only, undefined, language);
+    await world.settle();
+    // Its error is the same for an element that cannot exist.
+    t.same(world.written, []);
+    t.match(world.fleet.status().sources[0]?.faults, [{ reason: 'INCOMPLETE' }]);
+    world.libvirts[A] = [web];
+    t.same(await world.round(), ['shop web A RUNNING']);
+  });
 }
 
-t.test('SRC-13: a domain that returns before its retirement stays', async (t) => {
+test('SRC-13: a domain that returns before its retirement stays', async (t) => {
   const world = open(t, `${sources}name * project shop`, { [A]: [web, db], [B]: [] });
   await world.settle();
   world.gate.isOpen = false;
@@ -370,7 +363,7 @@ t.test('SRC-13: a domain that returns before its retirement stays', async (t) =>
   t.same(world.retired, [`blog ${web.uuid}`]);
 });
 
-t.test('SRC-14: a definition left behind by a migration is not a stopped VM', async (t) => {
+test('SRC-14: a definition left behind by a migration is not a stopped VM', async (t) => {
   const behind = { ...web, isOn: false, isMigrated: true } as const;
   const world = open(t, `${sources}name * project shop`, { [A]: [web, db], [B]: [] });
   await world.settle();
@@ -387,7 +380,7 @@ t.test('SRC-14: a definition left behind by a migration is not a stopped VM', as
   t.same(fresh.written, ['shop db A RUNNING'], 'nor after a restart');
 });
 
-t.test('a refused project delays no other, and its rows wait for it', async (t) => {
+test('a refused project delays no other, and its rows wait for it', async (t) => {
   const text = `source ${A}\nname web project shop\nname db project blog`;
   const world = open(t, text, { [A]: [web, db] });
   const source = () => world.fleet.status().sources[0];
@@ -412,7 +405,7 @@ t.test('a refused project delays no other, and its rows wait for it', async (t) 
   t.equal((await world.round()).length, 1 + 20, 'the newest twenty were kept');
 });
 
-t.test('placements that could not be written are written later, and delay no rows', async (t) => {
+test('placements that could not be written are written later, and delay no rows', async (t) => {
   const world = open(t, `${sources}name * project shop`, { [A]: [web], [B]: [] });
   await world.settle();
   t.equal(world.states.length, 1);

@@ -2,7 +2,7 @@
  * File systems as guest agents report them, and the cost of agents that are mute, off or absent, on
  * recorded text and a virtual clock.
  */
-import t from 'tap';
+import { test } from 'tap';
 import type { Reading } from '../../../actors/telemetry/collectors/collector.ts';
 import { parseGuestFileSystems } from '../../../actors/telemetry/collectors/libvirt/virsh-text.ts';
 import {
@@ -17,7 +17,7 @@ import {
   world,
 } from './recorded-libvirt.ts';
 
-t.test('SRC-01: counters are read over a read-only connection, agents over another', async (t) => {
+test('SRC-01: counters are read over a read-only connection, agents over another', async (t) => {
   const { source, requested, clock } = world(
     async (command) => ({
       stdout: recording(command.args.includes('-r') ? 'running' : 'guestinfo'),
@@ -57,7 +57,7 @@ t.test('SRC-01: counters are read over a read-only connection, agents over anoth
   t.match((await refused.source.read(never)).faults, [{ reason: 'SOURCE_FAILED' }]);
 });
 
-t.test('SRC-03: a mute agent returns no text, backs off and delays no other agent', async (t) => {
+test('SRC-03: a mute agent returns no text, backs off and delays no other agent', async (t) => {
   const requestedAt: Record<string, number[]> = { [WEB]: [], [DB]: [] };
   const { source, clock } = world(
     async (command) => {
@@ -90,67 +90,61 @@ t.test('SRC-03: a mute agent returns no text, backs off and delays no other agen
   await source.close();
 });
 
-t.test(
-  'SRC-03: mute agents share a separate queue, with one request per VM at a time',
-  async (t) => {
-    const uuid = (i: number): string => `00000000-0000-4000-8000-0000000000${10 + i}`;
-    const list = Array.from({ length: 30 }, (_, i) => `${uuid(i)} ${i + 1} vm${i}\n`).join('');
-    const block = (i: number): string => `Domain: 'vm${i}'\n  state.state=1\n  state.reason=1\n\n`;
-    const stdout = `${list}\n${Array.from({ length: 30 }, (_, i) => block(i)).join('')}${list}`;
-    const asking = new Map<string, number>();
-    let most = 0;
+test('SRC-03: mute agents share a separate queue, with one request per VM at a time', async (t) => {
+  const uuid = (i: number): string => `00000000-0000-4000-8000-0000000000${10 + i}`;
+  const list = Array.from({ length: 30 }, (_, i) => `${uuid(i)} ${i + 1} vm${i}\n`).join('');
+  const block = (i: number): string => `Domain: 'vm${i}'\n  state.state=1\n  state.reason=1\n\n`;
+  const stdout = `${list}\n${Array.from({ length: 30 }, (_, i) => block(i)).join('')}${list}`;
+  const asking = new Map<string, number>();
+  let most = 0;
+  const { source, clock } = world(
+    async (command) => {
+      if (command.args.includes('-r')) return { stdout };
+      const [vm = ''] = /[0-9a-f-]{36}/.exec(command.args.at(-1) ?? '') ?? [];
+      t.notOk(asking.has(vm));
+      asking.set(vm, 1);
+      most = Math.max(most, asking.size);
+      const mute = vm < uuid(20);
+      const afterMs = mute ? 3_000 : 100;
+      clock.wakeAfter(afterMs, () => asking.delete(vm));
+      return { afterMs, ...(!mute && { stdout: recording('guestinfo') }) };
+    },
+    { fileSystems: true },
+  );
+  for (let round = 0; round < 8; round++) {
+    const { rows } = await source.read(never);
+    const answered = rows.filter((row) => row.values.length > 0).length;
+    // Until each has been queried once, the mute ones are unknown.
+    if (round > 1) t.equal(answered, 10, `all responsive agents are fresh in round ${round}`);
+    await clock.advance(30_000);
+  }
+  t.ok(most <= 10, `at most 8 + 2 at once: ${most}`);
+  await source.close();
+});
+
+test('SRC-06: an agent is reported if it is off, not configured or in a stopped VM', async (t) => {
+  for (const said of [
+    'Guest agent is not responding: QEMU guest agent is not connected',
+    'argument unsupported: QEMU guest agent is not configured',
+    'Requested operation is not valid: domain is not running',
+  ]) {
     const { source, clock } = world(
-      async (command) => {
-        if (command.args.includes('-r')) return { stdout };
-        const [vm = ''] = /[0-9a-f-]{36}/.exec(command.args.at(-1) ?? '') ?? [];
-        t.notOk(asking.has(vm));
-        asking.set(vm, 1);
-        most = Math.max(most, asking.size);
-        const mute = vm < uuid(20);
-        const afterMs = mute ? 3_000 : 100;
-        clock.wakeAfter(afterMs, () => asking.delete(vm));
-        return { afterMs, ...(!mute && { stdout: recording('guestinfo') }) };
-      },
+      async (command) =>
+        command.args.includes('-r')
+          ? { stdout: recording('running') }
+          : { code: 1, stderr: `error: ${said}\n` },
       { fileSystems: true },
     );
-    for (let round = 0; round < 8; round++) {
-      const { rows } = await source.read(never);
-      const answered = rows.filter((row) => row.values.length > 0).length;
-      // Until each has been queried once, the mute ones are unknown.
-      if (round > 1) t.equal(answered, 10, `all responsive agents are fresh in round ${round}`);
-      await clock.advance(30_000);
-    }
-    t.ok(most <= 10, `at most 8 + 2 at once: ${most}`);
+    await source.read(never);
+    await clock.advance(30_000);
+    const { faults, rows } = await source.read(never);
+    t.equal(rows.length, 2);
+    t.match(faults[0]?.message, said);
     await source.close();
-  },
-);
+  }
+});
 
-t.test(
-  'SRC-06: an agent is reported if it is off, not configured or in a stopped VM',
-  async (t) => {
-    for (const said of [
-      'Guest agent is not responding: QEMU guest agent is not connected',
-      'argument unsupported: QEMU guest agent is not configured',
-      'Requested operation is not valid: domain is not running',
-    ]) {
-      const { source, clock } = world(
-        async (command) =>
-          command.args.includes('-r')
-            ? { stdout: recording('running') }
-            : { code: 1, stderr: `error: ${said}\n` },
-        { fileSystems: true },
-      );
-      await source.read(never);
-      await clock.advance(30_000);
-      const { faults, rows } = await source.read(never);
-      t.equal(rows.length, 2);
-      t.match(faults[0]?.message, said);
-      await source.close();
-    }
-  },
-);
-
-t.test('a virsh that could not be started for an agent is a fault, and is retried', async (t) => {
+test('a virsh that could not be started for an agent is a fault, and is retried', async (t) => {
   let questions = 0;
   const { source, clock } = world(
     async (command) => {
@@ -177,7 +171,7 @@ t.test('a virsh that could not be started for an agent is a fault, and is retrie
   await source.close();
 });
 
-t.test('SRC-07, SRC-09: commands name no domain, and none taints or changes one', async (t) => {
+test('SRC-07, SRC-09: commands name no domain, and none taints or changes one', async (t) => {
   const { source, requested, clock } = world(
     async (command) => ({
       stdout: recording(command.args.includes('-r') ? 'odd' : 'guestinfo'),
@@ -202,7 +196,7 @@ t.test('SRC-07, SRC-09: commands name no domain, and none taints or changes one'
   ]);
 });
 
-t.test('readings of an agent are used once, and not after an interval', async (t) => {
+test('readings of an agent are used once, and not after an interval', async (t) => {
   let answers = true;
   const { source, clock } = world(
     async (command) => {
@@ -228,31 +222,28 @@ t.test('readings of an agent are used once, and not after an interval', async (t
   await source.close();
 });
 
-t.test(
-  'guest file systems that lack size or use, are always full or are hidden are not listed',
-  async (t) => {
-    const fields = (i: number, fs: Record<string, string | number>): string =>
-      Object.entries(fs)
-        .map(([key, value]) => `fs.${i}.${key.padEnd(15)}: ${value}\n`)
-        .join('');
-    const text = [
-      'fs.count            : 5\n',
-      fields(0, { mountpoint: '/', fstype: 'xfs', 'total-bytes': 10, 'used-bytes': 4 }),
-      fields(1, { mountpoint: '/snap/x', fstype: 'squashfs', 'total-bytes': 9, 'used-bytes': 9 }),
-      fields(2, { mountpoint: '/old-agent', fstype: 'ext4' }),
-      fields(3, { mountpoint: '/nonsense', fstype: 'ext4', 'total-bytes': 5, 'used-bytes': 6 }),
-      fields(4, { mountpoint: 'C:\\', fstype: 'NTFS', 'total-bytes': 20, 'used-bytes': 0 }),
-    ].join('');
-    const fileSystems = [
-      { mountpoint: '/', fstype: 'xfs', sizeBytes: 10, usedBytes: 4 },
-      { mountpoint: 'C:\\', fstype: 'NTFS', sizeBytes: 20, usedBytes: 0 },
-    ];
-    t.match(parseGuestFileSystems(text), { fileSystems });
-    t.equal(parseGuestFileSystems(text)?.fileSystems.length, 2);
-    t.same(parseGuestFileSystems('fs.count            : 0\n'), { fileSystems: [] });
-    t.equal(parseGuestFileSystems('\n'), undefined);
-  },
-);
+test('guest file systems that lack size or use, are always full or are hidden are not listed', async (t) => {
+  const fields = (i: number, fs: Record<string, string | number>): string =>
+    Object.entries(fs)
+      .map(([key, value]) => `fs.${i}.${key.padEnd(15)}: ${value}\n`)
+      .join('');
+  const text = [
+    'fs.count            : 5\n',
+    fields(0, { mountpoint: '/', fstype: 'xfs', 'total-bytes': 10, 'used-bytes': 4 }),
+    fields(1, { mountpoint: '/snap/x', fstype: 'squashfs', 'total-bytes': 9, 'used-bytes': 9 }),
+    fields(2, { mountpoint: '/old-agent', fstype: 'ext4' }),
+    fields(3, { mountpoint: '/nonsense', fstype: 'ext4', 'total-bytes': 5, 'used-bytes': 6 }),
+    fields(4, { mountpoint: 'C:\\', fstype: 'NTFS', 'total-bytes': 20, 'used-bytes': 0 }),
+  ].join('');
+  const fileSystems = [
+    { mountpoint: '/', fstype: 'xfs', sizeBytes: 10, usedBytes: 4 },
+    { mountpoint: 'C:\\', fstype: 'NTFS', sizeBytes: 20, usedBytes: 0 },
+  ];
+  t.match(parseGuestFileSystems(text), { fileSystems });
+  t.equal(parseGuestFileSystems(text)?.fileSystems.length, 2);
+  t.same(parseGuestFileSystems('fs.count            : 0\n'), { fileSystems: [] });
+  t.equal(parseGuestFileSystems('\n'), undefined);
+});
 
 /**
  * Output of virsh: name, mount point, type, size, use, and the device of the disk if there is one.
@@ -283,7 +274,7 @@ function guestInfo(
 const mountsOf = (text: string) =>
   parseGuestFileSystems(text)?.fileSystems.map(({ mountpoint }) => mountpoint);
 
-t.test('MEAS-14: one file system of a guest is one series, wherever it is mounted', async (t) => {
+test('MEAS-14: one file system of a guest is one series, wherever it is mounted', async (t) => {
   const cases = [
     {
       name: 'bind mounts of folders and files, as containers use them',

@@ -4,7 +4,7 @@
  */
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import t from 'tap';
+import { test } from 'tap';
 import type { ObservedRow } from '../../../actors/telemetry/collectors/collector.ts';
 import { type RunCommand, runCommand } from '../../../actors/telemetry/collectors/command.ts';
 import { parseDiskstats, parseNetDev } from '../../../actors/telemetry/collectors/host/devices.ts';
@@ -38,7 +38,7 @@ const never = new AbortController().signal;
 const valueIn = (row: ObservedRow | undefined, key: string): number | undefined =>
   row?.values.find(([name]) => name === key)?.[1];
 
-t.test('a series key sorts its labels and escapes their values as Prometheus does', async (t) => {
+test('a series key sorts its labels and escapes their values as Prometheus does', async (t) => {
   t.equal(seriesKey('up'), 'up');
   t.equal(
     seriesKey('a', { mountpoint: 'C:\\ "x"\ny', fstype: 'ntfs' }),
@@ -46,27 +46,24 @@ t.test('a series key sorts its labels and escapes their values as Prometheus doe
   );
 });
 
-t.test(
-  '/proc/stat gives busy seconds without idle, iowait, steal or guest counted twice',
-  async (t) => {
-    t.same(parseStat(await recording('stat')), {
-      busySeconds: 146.55,
-      vcpus: 2,
-      processesRunning: 1,
-    });
-    // user 100 includes guest 40, nice 10 includes guest_nice 5; idle, iowait, steal are not work.
-    const stat = 'cpu  100 10 30 9000 800 7 3 600 40 5\ncpu0 1 1 1 1 1 1 1 1 1 1\n';
-    t.same(parseStat(stat), { busySeconds: 1.5, vcpus: 1 });
-  },
-);
+test('/proc/stat gives busy seconds without idle, iowait, steal or guest counted twice', async (t) => {
+  t.same(parseStat(await recording('stat')), {
+    busySeconds: 146.55,
+    vcpus: 2,
+    processesRunning: 1,
+  });
+  // user 100 includes guest 40, nice 10 includes guest_nice 5; idle, iowait, steal are not work.
+  const stat = 'cpu  100 10 30 9000 800 7 3 600 40 5\ncpu0 1 1 1 1 1 1 1 1 1 1\n';
+  t.same(parseStat(stat), { busySeconds: 1.5, vcpus: 1 });
+});
 
-t.test('an empty, short or broken /proc/stat gives no reading, not a zero', async (t) => {
+test('an empty, short or broken /proc/stat gives no reading, not a zero', async (t) => {
   for (const text of ['', 'cpu', 'cpu  1 2 3', 'cpu  1 2 x 4 5 6 7 8', 'cpu  -1 2 3 4 5 6 7']) {
     t.same(parseStat(text), {}, JSON.stringify(text));
   }
 });
 
-t.test('MEAS-02: memory used is total minus free memory, page cache included', async (t) => {
+test('MEAS-02: memory used is total minus free memory, page cache included', async (t) => {
   const { baseline, expanded } = parseMeminfo(await recording('meminfo'));
   const total = 24_684_092 * 1_024;
   const [free, available] = [24_408_772, 24_371_724];
@@ -81,7 +78,7 @@ t.test('MEAS-02: memory used is total minus free memory, page cache included', a
   });
 });
 
-t.test('a missing line of /proc/meminfo leaves out the readings that depend on it', async (t) => {
+test('a missing line of /proc/meminfo leaves out the readings that depend on it', async (t) => {
   t.same(parseMeminfo('MemTotal: 100 kB\n').baseline, [['svc_vm_memory_total_bytes', 102_400]]);
   const { baseline, expanded } = parseMeminfo('MemTotal: lots kB\nSwapTotal: 5 kB\nSwapFree: kB');
   t.same({ baseline, expanded }, { baseline: [], expanded: [] });
@@ -94,7 +91,7 @@ t.test('a missing line of /proc/meminfo leaves out the readings that depend on i
   t.equal(parseLoadavg('much'), undefined);
 });
 
-t.test('/proc/diskstats counts whole disks only, with sectors of 512 bytes', async (t) => {
+test('/proc/diskstats counts whole disks only, with sectors of 512 bytes', async (t) => {
   const whole = [
     'loop0',
     'ram0',
@@ -121,7 +118,7 @@ t.test('/proc/diskstats counts whole disks only, with sectors of 512 bytes', asy
   t.same(parseDiskstats(await recording('diskstats'), []), [], 'no /sys/block: no disk is known');
 });
 
-t.test('/proc/net/dev counts network cards, or else interfaces that are not virtual', async (t) => {
+test('/proc/net/dev counts network cards, or else interfaces that are not virtual', async (t) => {
   const text = await recording('net-dev');
   const names = (cards: string[]): string[] =>
     parseNetDev(text, new Set(cards)).map(([key]) => key.replace(/.*interface="(.*)"}/, '$1'));
@@ -133,7 +130,7 @@ t.test('/proc/net/dev counts network cards, or else interfaces that are not virt
   ]);
 });
 
-t.test('counters before and after a wrap are returned as read, and finite', async (t) => {
+test('counters before and after a wrap are returned as read, and finite', async (t) => {
   const before = parseNetDev(await recording('net-dev'), new Set(['eth1']));
   t.same(
     before.map(([, value]) => value),
@@ -147,7 +144,7 @@ t.test('counters before and after a wrap are returned as read, and finite', asyn
   );
 });
 
-t.test('mounts are real file systems, each once, at its shortest path', async (t) => {
+test('mounts are real file systems, each once, at its shortest path', async (t) => {
   t.same(parseMountinfo(await recording('mountinfo')), [
     { mountpoint: '/', fstype: 'ext4', remote: false },
     { mountpoint: '/srv/my data', fstype: 'xfs', remote: false },
@@ -159,7 +156,7 @@ t.test('mounts are real file systems, each once, at its shortest path', async (t
   t.same(parseMountinfo(''), []);
 });
 
-t.test('MEAS-14: folders of one NFS export, and subvolumes, are one file system', async (t) => {
+test('MEAS-14: folders of one NFS export, and subvolumes, are one file system', async (t) => {
   const mountinfo = [
     '1 0 0:50 /a /srv/a rw - nfs4 nas:/export/a rw',
     '2 0 0:50 /b /srv rw - nfs4 nas:/export/b rw',
@@ -175,7 +172,7 @@ t.test('MEAS-14: folders of one NFS export, and subvolumes, are one file system'
   );
 });
 
-t.test('the use of a file system is that seen by ordinary programs', async (t) => {
+test('the use of a file system is that seen by ordinary programs', async (t) => {
   t.same(parseStatLine('4096 1000 400 350 /srv/my data'), {
     path: '/srv/my data',
     sizeBytes: 950 * 4_096,
@@ -186,7 +183,7 @@ t.test('the use of a file system is that seen by ordinary programs', async (t) =
   }
 });
 
-t.test('a dead network mount loses only its own reading, and is not queried again', async (t) => {
+test('a dead network mount loses only its own reading, and is not queried again', async (t) => {
   const requested: string[][] = [];
   const run: RunCommand = (command, clock) => {
     requested.push(command.args.slice(4));
@@ -215,13 +212,13 @@ t.test('a dead network mount loses only its own reading, and is not queried agai
   t.same(requested, [['/'], ['/backup'], ['/']]);
 });
 
-t.test('without a free descriptor a mount has a fault and is retried later', async (t) => {
+test('without a free descriptor a mount has a fault and is retried later', async (t) => {
   const { without, after } = await withoutDescriptors('stat');
   t.match(without, { values: 0, faults: [{ reason: 'INCOMPLETE', message: /EMFILE/ }] });
   t.same(after, { values: 2, faults: [] });
 });
 
-t.test('a mount whose process could not be started is retried', async (t) => {
+test('a mount whose process could not be started is retried', async (t) => {
   let rounds = 0;
   const reader = createFileSystemReader({
     run: async (command, clock) => {
@@ -236,45 +233,42 @@ t.test('a mount whose process could not be started is retried', async (t) => {
   t.match(await reader.read(mounts, never), { values: { length: 2 }, faults: [] });
 });
 
-t.test(
-  'a host without some of its files reports the rest, and names the missing ones',
-  async (t) => {
-    const clock = new VirtualClock(1_700_000_000_000);
-    const texts: Record<string, string> = {
-      '/proc/stat': await recording('stat'),
-      '/proc/uptime': await recording('uptime'),
-      '/proc/sys/kernel/random/boot_id': '681eb493-5954-4797-ac30-bfc491907bc4\n',
-    };
-    const files: HostFiles = {
-      text: async (path) => texts[path],
-      names: async () => undefined,
-    };
-    const source = createHostSource({ clock, vm: 'vm-1', files });
-    const { rows, faults } = await source.read(never);
-    t.match(rows, [
-      {
-        vm: 'vm-1',
-        displayName: 'this host',
-        observedMs: 1_700_000_000_000,
-        bootId: '681eb493-5954-4797-ac30-bfc491907bc4',
-        sequence: 1_439_230,
-        vcpus: 2,
-        state: 'RUNNING',
-      },
-    ]);
-    t.same(rows[0]?.values, [['svc_vm_cpu_seconds_total', 146.55]]);
-    t.match(faults, [{ reason: 'INCOMPLETE', message: /\/proc\/meminfo, .*\/sys\/block/ }]);
+test('a host without some of its files reports the rest, and names the missing ones', async (t) => {
+  const clock = new VirtualClock(1_700_000_000_000);
+  const texts: Record<string, string> = {
+    '/proc/stat': await recording('stat'),
+    '/proc/uptime': await recording('uptime'),
+    '/proc/sys/kernel/random/boot_id': '681eb493-5954-4797-ac30-bfc491907bc4\n',
+  };
+  const files: HostFiles = {
+    text: async (path) => texts[path],
+    names: async () => undefined,
+  };
+  const source = createHostSource({ clock, vm: 'vm-1', files });
+  const { rows, faults } = await source.read(never);
+  t.match(rows, [
+    {
+      vm: 'vm-1',
+      displayName: 'this host',
+      observedMs: 1_700_000_000_000,
+      bootId: '681eb493-5954-4797-ac30-bfc491907bc4',
+      sequence: 1_439_230,
+      vcpus: 2,
+      state: 'RUNNING',
+    },
+  ]);
+  t.same(rows[0]?.values, [['svc_vm_cpu_seconds_total', 146.55]]);
+  t.match(faults, [{ reason: 'INCOMPLETE', message: /\/proc\/meminfo, .*\/sys\/block/ }]);
 
-    const nothing = createHostSource({
-      clock,
-      vm: 'x',
-      files: { ...files, text: async () => undefined },
-    });
-    t.match(await nothing.read(never), { rows: [], faults: [{ reason: 'SOURCE_MISSING' }] });
-  },
-);
+  const nothing = createHostSource({
+    clock,
+    vm: 'x',
+    files: { ...files, text: async () => undefined },
+  });
+  t.match(await nothing.read(never), { rows: [], faults: [{ reason: 'SOURCE_MISSING' }] });
+});
 
-t.test('identity is a hash of the machine-id, or is generated once and kept', async (t) => {
+test('identity is a hash of the machine-id, or is generated once and kept', async (t) => {
   const folder = await mkdtemp(`${tmpdir()}/host-id-`);
   t.teardown(() => rm(folder, { recursive: true }));
   const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -295,31 +289,28 @@ t.test('identity is a hash of the machine-id, or is generated once and kept', as
   t.equal(await loadHostIdentity({ ...options, random: seededRandom(3) }), id);
 });
 
-t.test(
-  'this machine has only baseline series with real values, and CPU rises under load',
-  async (t) => {
-    const source = createHostSource({ clock: systemClock, vm: 'this' });
-    const first = await source.read(never);
-    const end = performance.now() + 400;
-    while (performance.now() < end) Math.hypot(end, 1);
-    const second = await source.read(never);
-    await source.close();
-    t.same(first.faults, []);
-    const [before, after] = [first.rows[0], second.rows[0]];
-    const cpu = 'svc_vm_cpu_seconds_total';
-    const risen = (valueIn(after, cpu) ?? 0) - (valueIn(before, cpu) ?? 0);
-    t.ok(risen >= 0.3, `0.4 s of one busy CPU are observed: ${risen}`);
-    t.ok((after?.sequence ?? 0) > (before?.sequence ?? 0));
-    t.match(after?.bootId, /^[0-9a-f-]{36}$/);
-    t.ok((after?.vcpus ?? 0) >= 1);
-    const names = new Set(after?.values.map(([key]) => key.split('{')[0]));
-    for (const name of ['memory_total_bytes', 'memory_used_bytes', 'memory_free_bytes']) {
-      t.ok(names.has(`svc_vm_${name}`), name);
-    }
-    for (const name of EXPANDED_SERIES)
-      t.notOk(names.has(name), `${name} requires expanded monitoring`);
-    t.ok(after?.values.every(([, value]) => Number.isFinite(value) && value >= 0));
-    const keys = after?.values.map(([key]) => key) ?? [];
-    t.equal(new Set(keys).size, keys.length, 'each series once');
-  },
-);
+test('this machine has only baseline series with real values, and CPU rises under load', async (t) => {
+  const source = createHostSource({ clock: systemClock, vm: 'this' });
+  const first = await source.read(never);
+  const end = performance.now() + 400;
+  while (performance.now() < end) Math.hypot(end, 1);
+  const second = await source.read(never);
+  await source.close();
+  t.same(first.faults, []);
+  const [before, after] = [first.rows[0], second.rows[0]];
+  const cpu = 'svc_vm_cpu_seconds_total';
+  const risen = (valueIn(after, cpu) ?? 0) - (valueIn(before, cpu) ?? 0);
+  t.ok(risen >= 0.3, `0.4 s of one busy CPU are observed: ${risen}`);
+  t.ok((after?.sequence ?? 0) > (before?.sequence ?? 0));
+  t.match(after?.bootId, /^[0-9a-f-]{36}$/);
+  t.ok((after?.vcpus ?? 0) >= 1);
+  const names = new Set(after?.values.map(([key]) => key.split('{')[0]));
+  for (const name of ['memory_total_bytes', 'memory_used_bytes', 'memory_free_bytes']) {
+    t.ok(names.has(`svc_vm_${name}`), name);
+  }
+  for (const name of EXPANDED_SERIES)
+    t.notOk(names.has(name), `${name} requires expanded monitoring`);
+  t.ok(after?.values.every(([, value]) => Number.isFinite(value) && value >= 0));
+  const keys = after?.values.map(([key]) => key) ?? [];
+  t.equal(new Set(keys).size, keys.length, 'each series once');
+});

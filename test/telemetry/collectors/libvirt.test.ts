@@ -3,7 +3,7 @@
  * machines. The traps of guest agents are in guests.test.ts; real machines are in
  * test/long/telemetry/collectors/lab.test.ts.
  */
-import t from 'tap';
+import { test } from 'tap';
 import type { RunCommand } from '../../../actors/telemetry/collectors/command.ts';
 import { probeLibvirt } from '../../../actors/telemetry/collectors/libvirt/virsh.ts';
 import { parseStatistics } from '../../../actors/telemetry/collectors/libvirt/virsh-text.ts';
@@ -24,7 +24,7 @@ import {
   world,
 } from './recorded-libvirt.ts';
 
-t.test('running VMs give the baseline series, in the units of the catalogue', async (t) => {
+test('running VMs give the baseline series, in the units of the catalogue', async (t) => {
   const reading = await readOnce(recording('running'));
   t.same(reading.faults, []);
   t.same(reading.rows.map((row) => row.vm).toSorted(), [DB, WEB].toSorted());
@@ -51,7 +51,7 @@ t.test('running VMs give the baseline series, in the units of the catalogue', as
   });
 });
 
-t.test('SRC-02: a stopped VM has a state but no counters, as cpu.time is libvirtd’s', async (t) => {
+test('SRC-02: a stopped VM has a state but no counters, as cpu.time is libvirtd’s', async (t) => {
   const text = recording('stopped-crashed');
   t.match(text, /state\.state=5\n.*\n {2}cpu\.time=\d+/, 'the recording contains the trap');
   const reading = await readOnce(text);
@@ -62,7 +62,7 @@ t.test('SRC-02: a stopped VM has a state but no counters, as cpu.time is libvirt
   t.notOk('vcpus' in (web ?? {}), 'no vCPU is observed in a stopped VM');
 });
 
-t.test('SRC-04: a frozen QEMU costs all VMs one round, then only its own readings', async (t) => {
+test('SRC-04: a frozen QEMU costs all VMs one round, then only its own readings', async (t) => {
   let frozen = false;
   const { source, clock, requested } = world(async (command) => {
     if (!frozen) return { stdout: recording('running') };
@@ -95,50 +95,44 @@ t.test('SRC-04: a frozen QEMU costs all VMs one round, then only its own reading
   t.match(requested.at(-1)?.args.at(-1), /domstats --raw;/, 'all answer: full queries again');
 });
 
-t.test(
-  'SRC-04: a block with missing keys is reported even if virsh returned in time',
-  async (t) => {
-    let text = recording('running');
-    const { source } = world(() => ({ stdout: text }));
-    await source.read(never);
-    text = recording('hang-nowait');
-    t.match((await source.read(never)).faults, [{ reason: 'INCOMPLETE', vm: WEB }]);
-  },
-);
+test('SRC-04: a block with missing keys is reported even if virsh returned in time', async (t) => {
+  let text = recording('running');
+  const { source } = world(() => ({ stdout: text }));
+  await source.read(never);
+  text = recording('hang-nowait');
+  t.match((await source.read(never)).faults, [{ reason: 'INCOMPLETE', vm: WEB }]);
+});
 
-t.test(
-  'MEAS-02, SRC-05: memory figures count only after the guest has refreshed them',
-  async (t) => {
-    let text = recording('running');
-    const { source, clock } = world(() => ({ stdout: text }));
-    const memory = async (): Promise<string[]> => {
-      const row = rowOf(await source.read(never), WEB);
-      return names(row).filter((name) => name.startsWith('memory'));
-    };
-    t.same(await memory(), ['memory_total_bytes', 'memory_free_bytes', 'memory_used_bytes']);
-    await clock.advance(10_000);
-    t.same(await memory(), [], 'the same update again: frozen numbers');
-    const moveTo = (seconds: number): void => {
-      text = text.replace(/last-update=\d+/g, `last-update=${seconds}`);
-    };
-    await clock.advance(10_000);
-    moveTo(RUNNING_UPDATE + 20);
-    t.equal((await memory()).length, 3, 'reported again');
-    await clock.advance(300_000);
-    moveTo(RUNNING_UPDATE + 60);
-    t.same(await memory(), [], 'refreshed, but minutes ago');
-    moveTo(0);
-    t.same(await memory(), [], 'never');
-    const paused = [recording('paused'), recording('paused-later')];
-    const updates = paused.map((each) => /last-update=(\d+)/.exec(each)?.[1]);
-    t.equal(updates[0], updates[1], 'recorded: a paused VM does not update');
-    moveTo(RUNNING_UPDATE + 321);
-    text = text.replace(/balloon\.unused=\d+/g, 'balloon.unused=99999999');
-    t.same(await memory(), [], 'more unused than total');
-  },
-);
+test('MEAS-02, SRC-05: memory figures count only after the guest has refreshed them', async (t) => {
+  let text = recording('running');
+  const { source, clock } = world(() => ({ stdout: text }));
+  const memory = async (): Promise<string[]> => {
+    const row = rowOf(await source.read(never), WEB);
+    return names(row).filter((name) => name.startsWith('memory'));
+  };
+  t.same(await memory(), ['memory_total_bytes', 'memory_free_bytes', 'memory_used_bytes']);
+  await clock.advance(10_000);
+  t.same(await memory(), [], 'the same update again: frozen numbers');
+  const moveTo = (seconds: number): void => {
+    text = text.replace(/last-update=\d+/g, `last-update=${seconds}`);
+  };
+  await clock.advance(10_000);
+  moveTo(RUNNING_UPDATE + 20);
+  t.equal((await memory()).length, 3, 'reported again');
+  await clock.advance(300_000);
+  moveTo(RUNNING_UPDATE + 60);
+  t.same(await memory(), [], 'refreshed, but minutes ago');
+  moveTo(0);
+  t.same(await memory(), [], 'never');
+  const paused = [recording('paused'), recording('paused-later')];
+  const updates = paused.map((each) => /last-update=(\d+)/.exec(each)?.[1]);
+  t.equal(updates[0], updates[1], 'recorded: a paused VM does not update');
+  moveTo(RUNNING_UPDATE + 321);
+  text = text.replace(/balloon\.unused=\d+/g, 'balloon.unused=99999999');
+  t.same(await memory(), [], 'more unused than total');
+});
 
-t.test('SRC-06: a paused VM is PAUSED although its vCPUs are running', async (t) => {
+test('SRC-06: a paused VM is PAUSED although its vCPUs are running', async (t) => {
   const text = recording('paused');
   t.match(text, /state\.state=3[\s\S]*vcpu\.0\.state=1/);
   const reading = await readOnce(text);
@@ -146,7 +140,7 @@ t.test('SRC-06: a paused VM is PAUSED although its vCPUs are running', async (t)
   t.match(rowOf(reading, DB), { state: 'RUNNING' });
 });
 
-t.test('SRC-07: user-mode networking has no series, not a zero', async (t) => {
+test('SRC-07: user-mode networking has no series, not a zero', async (t) => {
   const reading = await readOnce(recording('odd'));
   const odd = reading.rows.find((row) => row.state === 'RUNNING');
   t.same(names(odd), [
@@ -159,7 +153,7 @@ t.test('SRC-07: user-mode networking has no series, not a zero', async (t) => {
   t.equal(odd?.vcpus, 1, 'one of two possible vCPUs is plugged in');
 });
 
-t.test('names with quotes, spaces and a header inside are each one domain’s name', async (t) => {
+test('names with quotes, spaces and a header inside are each one domain’s name', async (t) => {
   const reading = await readOnce(recording('odd'));
   t.equal(reading.rows.length, 3);
   const odd = reading.rows.find((row) => row.state === 'RUNNING');
@@ -168,7 +162,7 @@ t.test('names with quotes, spaces and a header inside are each one domain’s na
   t.match(rowOf(reading, WEB), { displayName: 'web1', state: 'CRASHED' });
 });
 
-t.test('SRC-08: a hypervisor that knows only states gives only states', async (t) => {
+test('SRC-08: a hypervisor that knows only states gives only states', async (t) => {
   const list = `${WEB} 1 test\n`;
   const stdout = `${list}\nDomain: 'test'\n  state.state=1\n  state.reason=0\n\n${list}`;
   const reading = await readOnce(stdout);
@@ -176,7 +170,7 @@ t.test('SRC-08: a hypervisor that knows only states gives only states', async (t
   t.notOk('vcpus' in (reading.rows[0] ?? {}));
 });
 
-t.test('a name that moves to another VM during a read mixes no two VMs', async (t) => {
+test('a name that moves to another VM during a read mixes no two VMs', async (t) => {
   const text = recording('running');
   const [first = '', ...rest] = text.split(/(?<=web1\n)/);
   const swapped = first.replace(WEB, '00000000-0000-4000-8000-000000000001') + rest.join('');
@@ -192,62 +186,56 @@ t.test('a name that moves to another VM during a read mixes no two VMs', async (
   t.same(parseStatistics(twice).domains, [], 'two blocks with one name belong to no VM');
 });
 
-t.test(
-  'one vCPU without its time gives no CPU seconds, because a part would look like a reset',
-  async (t) => {
-    const text = recording('running').replace(/ {2}vcpu\.1\.time=.*\n/, '');
-    const reading = await readOnce(text);
-    t.notOk(names(rowOf(reading, WEB)).includes('cpu_seconds_total'));
-    t.ok(names(rowOf(reading, DB)).includes('cpu_seconds_total'));
-  },
-);
+test('one vCPU without its time gives no CPU seconds, because a part would look like a reset', async (t) => {
+  const text = recording('running').replace(/ {2}vcpu\.1\.time=.*\n/, '');
+  const reading = await readOnce(text);
+  t.notOk(names(rowOf(reading, WEB)).includes('cpu_seconds_total'));
+  t.ok(names(rowOf(reading, DB)).includes('cpu_seconds_total'));
+});
 
-t.test(
-  'a libvirt that is missing, down, forbidden or unreadable is reported with a remedy',
-  async (t) => {
-    const cases: [Answer, { reason: string; message: RegExp }][] = [
-      [{ kind: 'missing' }, { reason: 'SOURCE_MISSING', message: /install libvirt-clients/ }],
-      [
-        { code: 1, stderr: 'error: failed to connect to the hypervisor\nerror: No such file\n' },
-        {
-          reason: 'SOURCE_FAILED',
-          message: /qemu:\/\/\/system: failed to connect.*: No such file/,
-        },
-      ],
-      [
-        { code: 1, stderr: "error: Failed to connect socket to '/x': Permission denied\n" },
-        { reason: 'SOURCE_FAILED', message: /Permission denied; see docs\/sources\.md/ },
-      ],
-      [
-        { code: 1, stderr: 'error: Verbindungsaufbau zu »/x«: Keine Berechtigung\n' },
-        { reason: 'SOURCE_FAILED', message: /Keine Berechtigung; see docs\/sources\.md/ },
-      ],
-      [
-        { kind: 'failed', error: 'spawn EAGAIN' },
-        { reason: 'SOURCE_FAILED', message: /EAGAIN/ },
-      ],
-      [
-        { stdout: recording('running').replaceAll('Domain:', 'Dominio:') },
-        { reason: 'UNREADABLE', message: /statistics of none/ },
-      ],
-    ];
-    for (const [answer, fault] of cases) {
-      const reading = await world(() => answer).source.read(never);
-      t.same(reading.rows, []);
-      t.match(reading.faults[0], fault);
-    }
-    t.same(
-      await readOnce(''),
-      { rows: [], faults: [], listed: new Set() },
-      'no domains is not a fault',
-    );
-    const clock = new VirtualClock(0);
-    const run: RunCommand = async () => ({
-      kind: 'missing',
-      stdout: '',
-      stderr: '',
-      gone: Promise.resolve(),
-    });
-    t.match(await probeLibvirt({ uri: 'x', clock, run }), { reason: 'SOURCE_MISSING' });
-  },
-);
+test('a libvirt that is missing, down, forbidden or unreadable is reported with a remedy', async (t) => {
+  const cases: [Answer, { reason: string; message: RegExp }][] = [
+    [{ kind: 'missing' }, { reason: 'SOURCE_MISSING', message: /install libvirt-clients/ }],
+    [
+      { code: 1, stderr: 'error: failed to connect to the hypervisor\nerror: No such file\n' },
+      {
+        reason: 'SOURCE_FAILED',
+        message: /qemu:\/\/\/system: failed to connect.*: No such file/,
+      },
+    ],
+    [
+      { code: 1, stderr: "error: Failed to connect socket to '/x': Permission denied\n" },
+      { reason: 'SOURCE_FAILED', message: /Permission denied; see docs\/sources\.md/ },
+    ],
+    [
+      { code: 1, stderr: 'error: Verbindungsaufbau zu »/x«: Keine Berechtigung\n' },
+      { reason: 'SOURCE_FAILED', message: /Keine Berechtigung; see docs\/sources\.md/ },
+    ],
+    [
+      { kind: 'failed', error: 'spawn EAGAIN' },
+      { reason: 'SOURCE_FAILED', message: /EAGAIN/ },
+    ],
+    [
+      { stdout: recording('running').replaceAll('Domain:', 'Dominio:') },
+      { reason: 'UNREADABLE', message: /statistics of none/ },
+    ],
+  ];
+  for (const [answer, fault] of cases) {
+    const reading = await world(() => answer).source.read(never);
+    t.same(reading.rows, []);
+    t.match(reading.faults[0], fault);
+  }
+  t.same(
+    await readOnce(''),
+    { rows: [], faults: [], listed: new Set() },
+    'no domains is not a fault',
+  );
+  const clock = new VirtualClock(0);
+  const run: RunCommand = async () => ({
+    kind: 'missing',
+    stdout: '',
+    stderr: '',
+    gone: Promise.resolve(),
+  });
+  t.match(await probeLibvirt({ uri: 'x', clock, run }), { reason: 'SOURCE_MISSING' });
+});

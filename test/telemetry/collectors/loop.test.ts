@@ -1,6 +1,6 @@
 /** When a source is read, and the fate of its rows, on a virtual clock; and child processes. */
 import { readFile } from 'node:fs/promises';
-import t from 'tap';
+import { test } from 'tap';
 import type {
   ObservedRow,
   Reading,
@@ -70,7 +70,7 @@ async function begin(options: CollectorOptions): Promise<Collector> {
   return collector;
 }
 
-t.test('SRC-16: a reading that cannot be stored is left out, and hides no fault', async (t) => {
+test('SRC-16: a reading that cannot be stored is left out, and hides no fault', async (t) => {
   const long = `svc_vm_filesystem_used_bytes{mountpoint="/${'m'.repeat(220)}"}`;
   const { clock, faults, options } = world(async (c) => {
     const bad = { ...row(c.now()), vm: 'b', values: [[long, 1] as const] };
@@ -101,7 +101,7 @@ t.test('SRC-16: a reading that cannot be stored is left out, and hides no fault'
   await collector.stop();
 });
 
-t.test('ticks are at multiples of the interval plus the phase of the source', async (t) => {
+test('ticks are at multiples of the interval plus the phase of the source', async (t) => {
   const { clock, arrived, options } = world(async (c) => ({ rows: [row(c.now())], faults: [] }));
   const collector = await begin(options);
   await clock.advance(95_000);
@@ -118,83 +118,74 @@ t.test('ticks are at multiples of the interval plus the phase of the source', as
   t.equal(collector.status().skippedTicks, 0);
 });
 
-t.test(
-  'a round longer than the interval overlaps with no other, and missed ticks are skipped',
-  async (t) => {
-    let running = 0;
-    let most = 0;
-    const { clock, arrived, options } = world(async (c) => {
-      most = Math.max(most, ++running);
-      const at = c.now();
-      await sleep(c, 70_000);
-      running -= 1;
-      return { rows: [row(at)], faults: [] };
-    });
-    const collector = await begin(options);
-    await clock.advance(200_000);
-    t.equal(most, 1);
-    t.equal(arrived.length, 2, 'no rows were made up for the skipped ticks');
-    t.equal(collector.status().skippedTicks, 4);
-    const stopping = collector.stop();
-    await clock.advance(70_000);
-    await stopping;
-  },
-);
+test('a round longer than the interval overlaps with no other, and missed ticks are skipped', async (t) => {
+  let running = 0;
+  let most = 0;
+  const { clock, arrived, options } = world(async (c) => {
+    most = Math.max(most, ++running);
+    const at = c.now();
+    await sleep(c, 70_000);
+    running -= 1;
+    return { rows: [row(at)], faults: [] };
+  });
+  const collector = await begin(options);
+  await clock.advance(200_000);
+  t.equal(most, 1);
+  t.equal(arrived.length, 2, 'no rows were made up for the skipped ticks');
+  t.equal(collector.status().skippedTicks, 4);
+  const stopping = collector.stop();
+  await clock.advance(70_000);
+  await stopping;
+});
 
-t.test(
-  'a fault is reported each time with its start and count, and ends with a good round',
-  async (t) => {
-    let bad = true;
-    const { clock, faults, options } = world(async () => {
-      if (bad) throw new Error('no such luck');
-      return { rows: [], faults: [] };
-    });
-    const collector = await begin(options);
-    await clock.advance(60_000);
-    t.match(faults.slice(0, 2), [
-      { source: 'test', reason: 'SOURCE_FAILED', sinceMs: START, times: 1 },
-      { sinceMs: START, times: 2, message: /no such luck/ },
-    ]);
-    t.match(collector.status().faults, [{ reason: 'SOURCE_FAILED', sinceMs: START }]);
-    bad = false;
-    await clock.advance(30_000);
-    t.same(collector.status().faults, []);
-    const reported = faults.length;
-    bad = true;
-    await clock.advance(30_000);
-    t.match(faults[reported], { times: 1 }, 'a new fault restarts the count');
-    t.equal(collector.status().faultCount, faults.length);
-    await collector.stop();
-  },
-);
+test('a fault is reported each time with its start and count, and ends with a good round', async (t) => {
+  let bad = true;
+  const { clock, faults, options } = world(async () => {
+    if (bad) throw new Error('no such luck');
+    return { rows: [], faults: [] };
+  });
+  const collector = await begin(options);
+  await clock.advance(60_000);
+  t.match(faults.slice(0, 2), [
+    { source: 'test', reason: 'SOURCE_FAILED', sinceMs: START, times: 1 },
+    { sinceMs: START, times: 2, message: /no such luck/ },
+  ]);
+  t.match(collector.status().faults, [{ reason: 'SOURCE_FAILED', sinceMs: START }]);
+  bad = false;
+  await clock.advance(30_000);
+  t.same(collector.status().faults, []);
+  const reported = faults.length;
+  bad = true;
+  await clock.advance(30_000);
+  t.match(faults[reported], { times: 1 }, 'a new fault restarts the count');
+  t.equal(collector.status().faultCount, faults.length);
+  await collector.stop();
+});
 
-t.test(
-  'MEAS-05: rows that the sink refuses keep their times and arrive later, in order',
-  async (t) => {
-    const arrived: number[] = [];
-    let up = false;
-    const { clock, faults, options } = world(async (c) => ({ rows: [row(c.now())], faults: [] }), {
-      observe: async (project, rows) => {
-        if (!up) throw new Error('stream is down');
-        t.equal(project, 'demo');
-        arrived.push(...rows.map((each) => each.observedMs));
-      },
-    });
-    const collector = await begin(options);
-    await clock.advance(70_000);
-    t.match(collector.status(), { waitingRows: 3, deliveredRows: 0 });
-    t.match(faults.at(-1), { reason: 'SINK_FAILED', times: 3, sinceMs: START });
-    up = true;
-    await clock.advance(30_000);
-    t.equal(arrived.length, 4);
-    t.same(arrived, arrived.toSorted());
-    t.equal(arrived[0], START);
-    t.match(collector.status(), { waitingRows: 0, deliveredRows: 4, faults: [] });
-    await collector.stop();
-  },
-);
+test('MEAS-05: rows that the sink refuses keep their times and arrive later, in order', async (t) => {
+  const arrived: number[] = [];
+  let up = false;
+  const { clock, faults, options } = world(async (c) => ({ rows: [row(c.now())], faults: [] }), {
+    observe: async (project, rows) => {
+      if (!up) throw new Error('stream is down');
+      t.equal(project, 'demo');
+      arrived.push(...rows.map((each) => each.observedMs));
+    },
+  });
+  const collector = await begin(options);
+  await clock.advance(70_000);
+  t.match(collector.status(), { waitingRows: 3, deliveredRows: 0 });
+  t.match(faults.at(-1), { reason: 'SINK_FAILED', times: 3, sinceMs: START });
+  up = true;
+  await clock.advance(30_000);
+  t.equal(arrived.length, 4);
+  t.same(arrived, arrived.toSorted());
+  t.equal(arrived[0], START);
+  t.match(collector.status(), { waitingRows: 0, deliveredRows: 4, faults: [] });
+  await collector.stop();
+});
 
-t.test('the queue is bounded: the oldest rows are discarded, counted and reported', async (t) => {
+test('the queue is bounded: the oldest rows are discarded, counted and reported', async (t) => {
   const { clock, faults, options } = world(async (c) => ({ rows: [row(c.now())], faults: [] }), {
     observe: () => Promise.reject(new Error('down')),
   });
@@ -205,7 +196,7 @@ t.test('the queue is bounded: the oldest rows are discarded, counted and reporte
   await collector.stop();
 });
 
-t.test('a sink that never answers blocks neither the rounds nor the stop', async (t) => {
+test('a sink that never answers blocks neither the rounds nor the stop', async (t) => {
   let calls = 0;
   const { clock, options } = world(async (c) => ({ rows: [row(c.now())], faults: [] }), {
     observe: () => {
@@ -222,28 +213,25 @@ t.test('a sink that never answers blocks neither the rounds nor the stop', async
   await stopping;
 });
 
-t.test(
-  'stop ends the current round, delivers waiting rows and closes the source once',
-  async (t) => {
-    const stop = new AbortController();
-    const { clock, arrived, faults, state, options } = world(async (c) => {
-      await sleep(c, 1_000);
-      return { rows: [row(c.now())], faults: [{ reason: 'TIMED_OUT', message: 'cut off' }] };
-    });
-    const collector = startCollector({ ...options, signal: stop.signal });
-    stop.abort();
-    await clock.advance(1_000);
-    await Promise.all([collector.stop(), collector.stop()]);
-    t.ok(state.aborted);
-    t.same(arrived, [1_000]);
-    t.same(faults, [], 'a round that we cut off is not a fault');
-    t.equal(state.closed, 1);
-    await clock.advance(100_000);
-    t.equal(collector.status().rounds, 1);
-  },
-);
+test('stop ends the current round, delivers waiting rows and closes the source once', async (t) => {
+  const stop = new AbortController();
+  const { clock, arrived, faults, state, options } = world(async (c) => {
+    await sleep(c, 1_000);
+    return { rows: [row(c.now())], faults: [{ reason: 'TIMED_OUT', message: 'cut off' }] };
+  });
+  const collector = startCollector({ ...options, signal: stop.signal });
+  stop.abort();
+  await clock.advance(1_000);
+  await Promise.all([collector.stop(), collector.stop()]);
+  t.ok(state.aborted);
+  t.same(arrived, [1_000]);
+  t.same(faults, [], 'a round that we cut off is not a fault');
+  t.equal(state.closed, 1);
+  await clock.advance(100_000);
+  t.equal(collector.status().rounds, 1);
+});
 
-t.test('a command’s answer, absence, timeout and excessive output are distinguished', async (t) => {
+test('a command’s answer, absence, timeout and excessive output are distinguished', async (t) => {
   const run = (script: string, options = {}) =>
     runCommand({ file: 'sh', args: ['-c', script], deadlineMs: 5_000, ...options }, systemClock);
   t.match(await run('echo out; echo err >&2; exit 3'), {
@@ -263,7 +251,7 @@ t.test('a command’s answer, absence, timeout and excessive output are distingu
   t.match(await aborted, { kind: 'killed', because: 'aborted' });
 });
 
-t.test('a command that the kernel refuses to start fails, and rejects nothing', async (t) => {
+test('a command that the kernel refuses to start fails, and rejects nothing', async (t) => {
   // Longer than Linux accepts for one argument: spawn itself throws.
   const args = ['x'.repeat(1_000_000)];
   const outcome = await runCommand({ file: 'true', args, deadlineMs: 10_000 }, systemClock);
@@ -271,24 +259,21 @@ t.test('a command that the kernel refuses to start fails, and rejects nothing', 
   t.match(outcome, { kind: 'failed', error: /E2BIG/, stdout: '' });
 });
 
-t.test(
-  'at the deadline a command ends with all its children, even unresponsive ones',
-  async (t) => {
-    const startedMs = performance.now();
-    const outcome = await runCommand(
-      {
-        file: 'sh',
-        args: ['-c', 'trap "" TERM; (trap "" TERM; while :; do sleep 1; done) & echo $$ $!; wait'],
-        deadlineMs: 200,
-      },
-      systemClock,
-    );
-    await outcome.gone;
-    t.match(outcome, { kind: 'killed', because: 'deadline' });
-    t.ok(performance.now() - startedMs < 3_000);
-    for (const pid of outcome.stdout.trim().split(' ')) {
-      const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => 'gone');
-      t.match(stat, /^gone$|\) Z /, `process ${pid}`);
-    }
-  },
-);
+test('at the deadline a command ends with all its children, even unresponsive ones', async (t) => {
+  const startedMs = performance.now();
+  const outcome = await runCommand(
+    {
+      file: 'sh',
+      args: ['-c', 'trap "" TERM; (trap "" TERM; while :; do sleep 1; done) & echo $$ $!; wait'],
+      deadlineMs: 200,
+    },
+    systemClock,
+  );
+  await outcome.gone;
+  t.match(outcome, { kind: 'killed', because: 'deadline' });
+  t.ok(performance.now() - startedMs < 3_000);
+  for (const pid of outcome.stdout.trim().split(' ')) {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => 'gone');
+    t.match(stat, /^gone$|\) Z /, `process ${pid}`);
+  }
+});

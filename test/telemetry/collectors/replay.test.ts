@@ -1,7 +1,7 @@
 /** Traces as a source, on a virtual clock, and properties of real traces (EVAL-23, EVAL-24). */
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
-import t from 'tap';
+import t, { test } from 'tap';
 import { parseTrace } from '../../../actors/telemetry/collectors/bitbrains.ts';
 import type { ObservedRow } from '../../../actors/telemetry/collectors/collector.ts';
 import { startCollector } from '../../../actors/telemetry/collectors/loop.ts';
@@ -19,7 +19,7 @@ ${START_MS / 1000 + 600};\t4;\t10400;\tNaN;\tNaN;\t4096.0;\tInfinity;\t1.0;\t2.0
 ${START_MS / 1000 + 900};\t0;\t0.0;\t0.0;\t97.0;\t4096.0;\t1024.0;\t1.0;\t2.0;\t3.0;\t4.0
 `;
 
-t.test('a trace gives percent, memory and capacity as written, and nothing made up', async (t) => {
+test('a trace gives percent, memory and capacity as written, and nothing made up', async (t) => {
   const { rows, skippedLines } = parseTrace(CSV, 'vm-1');
   t.equal(skippedLines, 1);
   t.match(rows[0], { vm: 'vm-1', observedMs: START_MS, vcpus: 2, state: 'RUNNING' });
@@ -34,7 +34,7 @@ t.test('a trace gives percent, memory and capacity as written, and nothing made 
   t.notOk(rows[3] && 'vcpus' in rows[3]);
 });
 
-t.test('a replay plays at its speed, with recorded times, and keeps gaps', async (t) => {
+test('a replay plays at its speed, with recorded times, and keeps gaps', async (t) => {
   const clock = new VirtualClock(1_000);
   const { rows } = parseTrace(CSV, 'vm-1');
   const other = rows.map((row) => ({ ...row, vm: 'vm-2' }));
@@ -90,7 +90,7 @@ async function play(folder: string, vms: readonly number[]): Promise<ObservedRow
   return rows;
 }
 
-t.test('a real trace keeps its outage and its resizes', needs('shared folder'), async (t) => {
+test('a real trace keeps its outage and its resizes', needs('shared folder'), async (t) => {
   const rows = await play('2013-07-14_8d', [286]);
   const gaps = rows.map((row, i) => row.observedMs - (rows[i - 1] ?? row).observedMs);
   t.ok(Math.max(...gaps) > 30 * 3_600_000, 'silent for 30 h: no row was made up');
@@ -99,7 +99,7 @@ t.test('a real trace keeps its outage and its resizes', needs('shared folder'), 
   t.ok(rows.every((row) => row.values.every(([, value]) => Number.isFinite(value))));
 });
 
-t.test(
+test(
   'EVAL-23: frozen rows of a running VM arrive as observed, each with its time',
   needs('shared folder'),
   async (t) => {
@@ -111,7 +111,7 @@ t.test(
   },
 );
 
-t.test(
+test(
   'EVAL-24: a powered-off VM that repeats its last row is reported as off',
   needs('shared folder'),
   async (t) => {

@@ -5,7 +5,7 @@
 
 import { create, toJson } from '@bufbuild/protobuf';
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import type { ObservedRow, ObservedValue } from '../../../actors/telemetry/collectors/collector.ts';
 import { storableRows } from '../../../actors/telemetry/collectors/storable-row.ts';
 import { RowSchema } from '../../../src/gen/svc/ingest/v1/ingest_pb.ts';
@@ -42,15 +42,14 @@ function fitted(change: Partial<ObservedRow>) {
   return { row: stored?.row, named: stored?.row.leftOut ?? [], fault: faults[0], leftOut };
 }
 
-t.test('SRC-16: a storable row is passed on unchanged', (t) => {
+test('SRC-16: a storable row is passed on unchanged', async (t) => {
   const observed = row({ values: [[CPU, 0], mount('/'), ['own_series', -1.5]] });
   const { rows, faults, leftOut } = storableRows([observed]);
   t.equal(rows[0]?.row, observed);
   t.same([faults, leftOut], [[], 0]);
-  t.end();
 });
 
-t.test('SRC-16: a reading that cannot be stored is left out, counted and named', (t) => {
+test('SRC-16: a reading that cannot be stored is left out, counted and named', async (t) => {
   const cases: readonly (readonly [string, ObservedValue, string])[] = [
     ['a long mount path', mount(`/${'m'.repeat(220)}`), 'BAD_LABEL'],
     ['a mount path of two lines', mount('/a\nb'), 'BAD_LABEL'],
@@ -73,10 +72,9 @@ t.test('SRC-16: a reading that cannot be stored is left out, counted and named',
     t.equal(found.leftOut, 1, name);
     t.match(found.fault, { reason: 'NOT_STORABLE', vm: 'vm-1', message: /VM "web" cannot/ }, name);
   }
-  t.end();
 });
 
-t.test('SRC-16: names are cut to a storable length, between code points', (t) => {
+test('SRC-16: names are cut to a storable length, between code points', async (t) => {
   const displayName = `${'x'.repeat(199)}😀${'y'.repeat(50)}`;
   const found = fitted({ displayName, stateReason: 'a\nb' });
   t.equal(found.row?.displayName, 'x'.repeat(199));
@@ -84,10 +82,9 @@ t.test('SRC-16: names are cut to a storable length, between code points', (t) =>
   t.match(found.named, [{ series: 'displayName', reason: 'BAD_FIELD', message: /251 characters/ }]);
   t.equal(found.leftOut, 1);
   t.match(fitted({ vcpus: 1.5 }).row, { vcpus: undefined, values: [[CPU, 1]] });
-  t.end();
 });
 
-t.test('SRC-16: a whole row is left out only if nothing in it would be true', (t) => {
+test('SRC-16: a whole row is left out only if nothing in it would be true', async (t) => {
   for (const change of [
     { vm: 'my vm' },
     { vm: 'x'.repeat(129) },
@@ -98,10 +95,9 @@ t.test('SRC-16: a whole row is left out only if nothing in it would be true', (t
     t.equal(found.row, undefined, JSON.stringify(change));
     t.match(found.fault, { reason: 'NOT_STORABLE' });
   }
-  t.end();
 });
 
-t.test('SRC-16: series beyond the maximum of a row are cut, and their number is named', (t) => {
+test('SRC-16: series beyond the maximum of a row are cut, and their number is named', async (t) => {
   const many = Array.from({ length: 1_200 }, (_, i) => mount(`/${i}`));
   const found = fitted({ values: many });
   t.equal(found.row?.values.length, 1_000);
@@ -112,7 +108,6 @@ t.test('SRC-16: series beyond the maximum of a row are cut, and their number is 
   const kept = fitted({ values: long }).row?.values ?? [];
   const bytes = kept.reduce((sum, [key]) => sum + Buffer.byteLength(key), 0);
   t.ok(kept.length > 300 && bytes <= 160 * 1024, `${kept.length} of ${bytes} bytes`);
-  t.end();
 });
 
 const text = fc.oneof(
@@ -139,7 +134,7 @@ const anyRow = fc.record({
   ),
 });
 
-t.test('SRC-16: the service rejects nothing in a row that a source passes on', async (t) => {
+test('SRC-16: the service rejects nothing in a row that a source passes on', async (t) => {
   const world = await startRpcWorld(t);
   const passed = async (changes: readonly Partial<ObservedRow>[]) => {
     const { rows } = storableRows(changes.map((change) => row(change)));

@@ -6,7 +6,7 @@
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import type { VmRows } from '../../../sqlite/telemetry/history/rows.ts';
 import { RETENTION_MS } from '../../../streams/telemetry/entry.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
@@ -195,7 +195,7 @@ class World {
   }
 }
 
-t.test('the first stored row is read, whatever the order of arrival', async (t) => {
+test('the first stored row is read, whatever the order of arrival', async (t) => {
   const folder = t.testdir();
   const counts = { compactedDays: 0, droppedChunks: 0, conflicts: 0 };
   await fc.assert(

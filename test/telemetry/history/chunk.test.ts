@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { Chunk, encodeChunk } from '../../../sqlite/telemetry/history/chunk/chunk-codec.ts';
 import { readColumn, writeColumn } from '../../../sqlite/telemetry/history/chunk/column-codec.ts';
 import { statisticsOf } from '../../../sqlite/telemetry/history/chunk/statistics.ts';
@@ -66,7 +66,7 @@ function roundTrip(list: Float64Array): Float64Array {
   return again;
 }
 
-t.test('columns at the bound of exact integers are read back bit for bit', async (t) => {
+test('columns at the bound of exact integers are read back bit for bit', async (t) => {
   const max = Number.MAX_SAFE_INTEGER;
   const bounds = [
     [0, 2 ** 53, 0],
@@ -80,7 +80,7 @@ t.test('columns at the bound of exact integers are read back bit for bit', async
     t.strictSame(roundTrip(Float64Array.from(list)), Float64Array.from(list));
 });
 
-t.test('any column is read back bit for bit, with absent values absent', async (t) => {
+test('any column is read back bit for bit, with absent values absent', async (t) => {
   fc.assert(
     fc.property(column, (list) => isDeepStrictEqual(roundTrip(list), list)),
     { numRuns: tries(3000) },
@@ -88,7 +88,7 @@ t.test('any column is read back bit for bit, with absent values absent', async (
   t.throws(() => writeColumn(new ByteWriter(), Float64Array.of(Number.NaN)), RangeError);
 });
 
-t.test('steady readings of a day take less than 1.5 bytes each', async (t) => {
+test('steady readings of a day take less than 1.5 bytes each', async (t) => {
   const size = (make: (i: number) => number) => {
     const writer = new ByteWriter();
     writeColumn(
@@ -140,7 +140,7 @@ function dictionary() {
   return { idOf, keyOf: (id: number) => keys[id] };
 }
 
-t.test('any rows of a VM are read back equal, and one series without the others', async (t) => {
+test('any rows of a VM are read back equal, and one series without the others', async (t) => {
   fc.assert(
     fc.property(vmRows, (rows) => {
       const { idOf, keyOf } = dictionary();
@@ -158,7 +158,7 @@ t.test('any rows of a VM are read back equal, and one series without the others'
   t.throws(() => encodeChunk(noRows(), () => 0), RangeError, 'no rows make no chunk');
 });
 
-t.test('statistics equal those of the decoded values, in short and in long chunks', async (t) => {
+test('statistics equal those of the decoded values, in short and in long chunks', async (t) => {
   for (const length of [5, 600]) {
     const list = Float64Array.from({ length }, (_, i) => (i % 7 === 3 ? Number.NaN : (i % 50) / 8));
     const zeros = new Uint32Array(length);
@@ -181,7 +181,7 @@ t.test('statistics equal those of the decoded values, in short and in long chunk
   t.same({ resets, count, sum }, { resets: 2, count: 4, sum: 13 });
 });
 
-t.test('a chunk that is truncated or altered in one bit is rejected', async (t) => {
+test('a chunk that is truncated or altered in one bit is rejected', async (t) => {
   const sample = fc.sample(vmRows, { numRuns: 5, seed: 11 });
   for (const rows of sample) {
     const bytes = encodeChunk(rows, dictionary().idOf);

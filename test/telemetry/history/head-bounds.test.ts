@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { ColumnView } from '../../../sqlite/telemetry/history/columns/column-view.ts';
 import { Head } from '../../../sqlite/telemetry/history/head/head.ts';
 import { HeadReader } from '../../../sqlite/telemetry/history/head/head-reader.ts';
@@ -49,7 +49,7 @@ function flushed(head: Head, sequence: number): void {
   }
 }
 
-t.test('texts that leave the head free their memory, whatever their content', async (t) => {
+test('texts that leave the head free their memory, whatever their content', async (t) => {
   const head = new Head({ flushedSequenceOf: () => 0 });
   let used = 0;
   for (let round = 0; round < 60; round++) {
@@ -87,7 +87,7 @@ t.test('texts that leave the head free their memory, whatever their content', as
   );
 });
 
-t.test('an entry that another VM reuses is not read as the previous one', async (t) => {
+test('an entry that another VM reuses is not read as the previous one', async (t) => {
   const head = new Head({ flushedSequenceOf: () => 0 });
   const reader = new HeadReader(head.share);
   head.append(batchOf([row({ observedMs: 1, project: 'a', vm: 'v' })]), {
@@ -108,65 +108,62 @@ t.test('an entry that another VM reuses is not read as the previous one', async 
   t.equal(reader.find('a', 'v'), undefined);
 });
 
-t.test(
-  'rows, texts and series are read as they arrived, whatever is flushed and forgotten',
-  async () => {
-    const step = fc.record({
-      kind: fc.constantFrom('row', 'row', 'row', 'flush', 'release'),
-      vm: fc.constantFrom('a', 'b', 'c'),
-      boot: fc.stringMatching(/^[a-z]{0,9}$/),
-      reason: fc.constantFrom('', 'ä', 'destroyed', '𝄞 crashed'),
-      series: fc.uniqueArray(fc.constantFrom('p', 'q', 'r{x="1"}', 's'), { maxLength: 3 }),
-    });
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
-        const head = new Head({ flushedSequenceOf: () => 0 });
-        const reader = new HeadReader(head.share);
-        const newest = new Map<string, unknown>();
-        for (const [i, { kind, vm, boot, reason, series }] of steps.entries()) {
-          const sequence = i + 1;
-          if (kind === 'flush') flushed(head, sequence);
-          else if (kind === 'release') {
-            flushed(head, sequence);
-            head.release(sequence - 10);
-          } else {
-            const values = series.map((_, k) => i + k);
-            const one = row({
-              observedMs: sequence,
-              vm,
-              boot,
-              stateReason: reason,
-              series,
-              values,
-            });
-            head.append(batchOf([one]), { partition: 1, sequence });
-            newest.set(vm, { boot, reason, series: series.map((key, k) => [key, values[k]]) });
-          }
-          for (const { vm: id } of head.vms) {
-            const place = reader.find('demo', id);
-            if (place === undefined) throw new Error(`${id} is not found`);
-            const { rows } = reader.read(place, { newest: 1 });
-            const read = {
-              boot: rows.strings[rows.boot[0] ?? -1],
-              reason: rows.strings[rows.stateReason[0] ?? -1],
-              series: [...rows.series].map(([key, column]) => [key, column[0]]),
-            };
-            const sorted = (given: unknown) => JSON.stringify(given, (_, value) => value);
-            const expected = newest.get(id) as typeof read;
-            expected.series.sort();
-            read.series.sort();
-            if (sorted(read) !== sorted(expected)) {
-              throw new Error(`${id}: ${sorted(read)} for ${sorted(expected)}`);
-            }
+test('rows, texts and series are read as they arrived, whatever is flushed and forgotten', async () => {
+  const step = fc.record({
+    kind: fc.constantFrom('row', 'row', 'row', 'flush', 'release'),
+    vm: fc.constantFrom('a', 'b', 'c'),
+    boot: fc.stringMatching(/^[a-z]{0,9}$/),
+    reason: fc.constantFrom('', 'ä', 'destroyed', '𝄞 crashed'),
+    series: fc.uniqueArray(fc.constantFrom('p', 'q', 'r{x="1"}', 's'), { maxLength: 3 }),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+      const head = new Head({ flushedSequenceOf: () => 0 });
+      const reader = new HeadReader(head.share);
+      const newest = new Map<string, unknown>();
+      for (const [i, { kind, vm, boot, reason, series }] of steps.entries()) {
+        const sequence = i + 1;
+        if (kind === 'flush') flushed(head, sequence);
+        else if (kind === 'release') {
+          flushed(head, sequence);
+          head.release(sequence - 10);
+        } else {
+          const values = series.map((_, k) => i + k);
+          const one = row({
+            observedMs: sequence,
+            vm,
+            boot,
+            stateReason: reason,
+            series,
+            values,
+          });
+          head.append(batchOf([one]), { partition: 1, sequence });
+          newest.set(vm, { boot, reason, series: series.map((key, k) => [key, values[k]]) });
+        }
+        for (const { vm: id } of head.vms) {
+          const place = reader.find('demo', id);
+          if (place === undefined) throw new Error(`${id} is not found`);
+          const { rows } = reader.read(place, { newest: 1 });
+          const read = {
+            boot: rows.strings[rows.boot[0] ?? -1],
+            reason: rows.strings[rows.stateReason[0] ?? -1],
+            series: [...rows.series].map(([key, column]) => [key, column[0]]),
+          };
+          const sorted = (given: unknown) => JSON.stringify(given, (_, value) => value);
+          const expected = newest.get(id) as typeof read;
+          expected.series.sort();
+          read.series.sort();
+          if (sorted(read) !== sorted(expected)) {
+            throw new Error(`${id}: ${sorted(read)} for ${sorted(expected)}`);
           }
         }
-      }),
-      { numRuns: tries(60) },
-    );
-  },
-);
+      }
+    }),
+    { numRuns: tries(60) },
+  );
+});
 
-t.test('a thread that reads while texts and VMs change never reads a wrong one', async (t) => {
+test('a thread that reads while texts and VMs change never reads a wrong one', async (t) => {
   const head = new Head({ flushedSequenceOf: () => 0 });
   const control = new Int32Array(new SharedArrayBuffer(8));
   const entry = new URL('../../support/text-hammer.ts', import.meta.url);
@@ -195,7 +192,7 @@ t.test('a thread that reads while texts and VMs change never reads a wrong one',
   await worker.terminate();
 });
 
-t.test('a project past its bound is refused, and its neighbours are not', async (t) => {
+test('a project past its bound is refused, and its neighbours are not', async (t) => {
   const head = new Head({
     flushedSequenceOf: () => 0,
     bytesMax: 8 * MIB,
@@ -217,25 +214,22 @@ t.test('a project past its bound is refused, and its neighbours are not', async 
   t.equal(head.vms.filter(({ project }) => project !== 'hostile').length, 10);
 });
 
-t.test(
-  'many projects that fill all memory stay within it, and a small project still fits',
-  async (t) => {
-    const head = new Head({ flushedSequenceOf: () => 0, bytesMax: 4 * MIB });
-    let sequence = 0;
-    const fill = (project: string, count: number) => {
-      for (let i = 0; i < count; i++) {
-        const one = row({ observedMs: ++sequence, project, vm: `vm ${sequence}` });
-        head.append(batchOf([one]), { partition: 1, sequence });
-      }
-    };
-    for (let i = 0; i < 8; i++) fill(`hostile ${i}`, 1000);
-    const { used, max } = head.bytes;
-    t.ok(used <= max && head.counts.refused > 0, `${used} of ${max} bytes`);
-    fill('neighbour', 10);
-    t.notOk(head.refused().some(({ project }) => project === 'neighbour'));
-    t.equal(head.counts.added + head.counts.refused, sequence, 'each row is stored or refused');
-  },
-);
+test('many projects that fill all memory stay within it, and a small project still fits', async (t) => {
+  const head = new Head({ flushedSequenceOf: () => 0, bytesMax: 4 * MIB });
+  let sequence = 0;
+  const fill = (project: string, count: number) => {
+    for (let i = 0; i < count; i++) {
+      const one = row({ observedMs: ++sequence, project, vm: `vm ${sequence}` });
+      head.append(batchOf([one]), { partition: 1, sequence });
+    }
+  };
+  for (let i = 0; i < 8; i++) fill(`hostile ${i}`, 1000);
+  const { used, max } = head.bytes;
+  t.ok(used <= max && head.counts.refused > 0, `${used} of ${max} bytes`);
+  fill('neighbour', 10);
+  t.notOk(head.refused().some(({ project }) => project === 'neighbour'));
+  t.equal(head.counts.added + head.counts.refused, sequence, 'each row is stored or refused');
+});
 
 /**
  * A head of 16 MiB, in which a project has 4 MiB, and a function that adds rows with long labels.
@@ -257,28 +251,25 @@ function sharedHead(projectBytes = 4 * MIB) {
   };
 }
 
-t.test(
-  'a project within its share of the memory is not refused because others fill it',
-  async (t) => {
-    const { head, put } = sharedHead();
-    const until = (project: string, bytes: number) => {
-      for (let i = 0; i < 5000 && head.quota(project).used < bytes; i++) put(project, `vm ${i}`);
-    };
-    until('honest', (165 / 256) * 4 * MIB);
-    for (let i = 0; i < 20; i++) put(`small ${i}`, 'vm');
-    for (let n = 0; n < 3; n++) {
-      for (let i = 0; i < 2000; i++) put(`hostile ${n}`, `vm ${i}`, `${i} ${'l'.repeat(1500)}`);
-    }
-    const { used, bound } = head.quota('honest');
-    t.ok(head.bytes.used > 0.75 * head.bytes.max, `${head.bytes.used} bytes are used`);
-    t.ok(used < (15 / 16) * bound, `${used} of ${bound} bytes`);
-    put('honest', 'vm 1', 'one more');
-    put('honest', 'new');
-    t.notOk(head.refused().some(({ project }) => project === 'honest'));
-  },
-);
+test('a project within its share of the memory is not refused because others fill it', async (t) => {
+  const { head, put } = sharedHead();
+  const until = (project: string, bytes: number) => {
+    for (let i = 0; i < 5000 && head.quota(project).used < bytes; i++) put(project, `vm ${i}`);
+  };
+  until('honest', (165 / 256) * 4 * MIB);
+  for (let i = 0; i < 20; i++) put(`small ${i}`, 'vm');
+  for (let n = 0; n < 3; n++) {
+    for (let i = 0; i < 2000; i++) put(`hostile ${n}`, `vm ${i}`, `${i} ${'l'.repeat(1500)}`);
+  }
+  const { used, bound } = head.quota('honest');
+  t.ok(head.bytes.used > 0.75 * head.bytes.max, `${head.bytes.used} bytes are used`);
+  t.ok(used < (15 / 16) * bound, `${used} of ${bound} bytes`);
+  put('honest', 'vm 1', 'one more');
+  put('honest', 'new');
+  t.notOk(head.refused().some(({ project }) => project === 'honest'));
+});
 
-t.test('a project that is alone has all the memory except a reserve', async (t) => {
+test('a project that is alone has all the memory except a reserve', async (t) => {
   const { head, put } = sharedHead(16 * MIB);
   for (let i = 0; i < 5000 && head.bytes.used < 0.76 * head.bytes.max; i++) put('demo', `vm ${i}`);
   const { used, bound } = head.quota('demo');
@@ -286,63 +277,60 @@ t.test('a project that is alone has all the memory except a reserve', async (t) 
   t.same(head.refused(), []);
 });
 
-t.test(
-  'a year of reboots leaves memory constant and everything within retention readable',
-  async (t) => {
-    const folder = t.testdir();
-    const clock = new VirtualClock(START);
-    const history = openStore({ folder, clock, headBytesMax: 2 * MIB });
-    const vms = 8;
-    let reserved = 0;
-    let sequence = 0;
-    for (let day = 0; day < 365; day++) {
-      const rows: Row[] = [];
-      for (let hour = 0; hour < 24; hour += 6) {
-        for (let n = 0; n < vms; n++) {
-          const observedMs = START + day * DAY + hour * HOUR + n;
-          const vm = n === 0 ? `replaced ${day}` : `vm ${n}`;
-          const boot = `boot ${n} of ${day}/${hour}`;
-          const stateReason = `reason ${(day * 24 + hour) % 900}`;
-          rows.push(
-            row({
-              observedMs,
-              vm,
-              boot,
-              stateReason,
-              series: [`x{day="${day}"}`, 'y'],
-              values: [1, 2],
-            }),
-          );
-        }
+test('a year of reboots leaves memory constant and everything within retention readable', async (t) => {
+  const folder = t.testdir();
+  const clock = new VirtualClock(START);
+  const history = openStore({ folder, clock, headBytesMax: 2 * MIB });
+  const vms = 8;
+  let reserved = 0;
+  let sequence = 0;
+  for (let day = 0; day < 365; day++) {
+    const rows: Row[] = [];
+    for (let hour = 0; hour < 24; hour += 6) {
+      for (let n = 0; n < vms; n++) {
+        const observedMs = START + day * DAY + hour * HOUR + n;
+        const vm = n === 0 ? `replaced ${day}` : `vm ${n}`;
+        const boot = `boot ${n} of ${day}/${hour}`;
+        const stateReason = `reason ${(day * 24 + hour) % 900}`;
+        rows.push(
+          row({
+            observedMs,
+            vm,
+            boot,
+            stateReason,
+            series: [`x{day="${day}"}`, 'y'],
+            values: [1, 2],
+          }),
+        );
       }
-      history.append(batchOf(rows, START + day * DAY), {
-        partition: PARTITION,
-        sequence: ++sequence,
-      });
-      clock.jump(DAY);
-      // As the background does: a flush per hour, upkeep per minute.
-      await history.flush();
-      history.release();
-      if (day % 30 === 29) await history.retain(clock.now());
-      if (day === 30) reserved = history.stats().headBytes.reserved;
     }
-    const { headBytes, refused, vms: inHead } = history.stats();
-    t.equal(headBytes.reserved, reserved, `constant after the first month: ${reserved} bytes`);
-    t.equal(refused, 0);
-    t.ok(inHead <= vms + 8, `${inHead} VMs are in the head, of 372 ever`);
-    const read = history.readNow({
-      project: 'demo',
-      vm: 'vm 3',
-      fromMs: clock.now() - 7 * DAY,
-      toMs: 8e15,
+    history.append(batchOf(rows, START + day * DAY), {
+      partition: PARTITION,
+      sequence: ++sequence,
     });
-    t.equal(read.timesMs.length, 7 * 4);
-    t.match(read.strings[read.boot.at(-1) ?? 0], 'boot 3 of 364/18');
-    await history.close();
-  },
-);
+    clock.jump(DAY);
+    // As the background does: a flush per hour, upkeep per minute.
+    await history.flush();
+    history.release();
+    if (day % 30 === 29) await history.retain(clock.now());
+    if (day === 30) reserved = history.stats().headBytes.reserved;
+  }
+  const { headBytes, refused, vms: inHead } = history.stats();
+  t.equal(headBytes.reserved, reserved, `constant after the first month: ${reserved} bytes`);
+  t.equal(refused, 0);
+  t.ok(inHead <= vms + 8, `${inHead} VMs are in the head, of 372 ever`);
+  const read = history.readNow({
+    project: 'demo',
+    vm: 'vm 3',
+    fromMs: clock.now() - 7 * DAY,
+    toMs: 8e15,
+  });
+  t.equal(read.timesMs.length, 7 * 4);
+  t.match(read.strings[read.boot.at(-1) ?? 0], 'boot 3 of 364/18');
+  await history.close();
+});
 
-t.test('rows that did not fit make reads fail until they are read from the log', async (t) => {
+test('rows that did not fit make reads fail until they are read from the log', async (t) => {
   const folder = t.testdir();
   const history = openStore({ folder });
   history.boundProjects({ of: (project) => ({ headBytes: project === 'demo' ? 24_000 : MIB }) });

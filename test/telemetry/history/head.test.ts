@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import t from 'tap';
+import { test } from 'tap';
 import { Head, targetOf } from '../../../sqlite/telemetry/history/head/head.ts';
 import { HeadReader } from '../../../sqlite/telemetry/history/head/head-reader.ts';
 import { openHistoryFile } from '../../../sqlite/telemetry/history/history-file.ts';
@@ -43,45 +43,42 @@ function appendRow(head: Head, builder: BatchBuilder, number: number, sequence: 
   head.append(builder.build(0), { partition: PARTITION, sequence });
 }
 
-t.test(
-  'a reader of the head never sees half a row while rows are written at full speed',
-  async (t) => {
-    const head = new Head({ flushedSequenceOf: () => 0 });
-    const control = new Int32Array(new SharedArrayBuffer(8));
-    const entry = new URL('../../support/head-hammer.ts', import.meta.url);
-    const worker = new Worker(entry, { workerData: { share: head.share, control } });
-    const answer = once(worker, 'message');
-    await once(worker, 'online');
-    const builder = new BatchBuilder();
-    let number = 2;
-    let sequence = 0;
-    const start = performance.now();
-    const isOver = () => {
-      const elapsedMs = performance.now() - start;
-      return elapsedMs > (Atomics.load(control, 1) < READS_MIN ? HAMMER_MS_MAX : HAMMER_MS);
-    };
-    for (; !isOver(); number += 2) {
-      // Two rows in the wrong order: the second is inserted before the first.
-      appendRow(head, builder, number + 1, ++sequence);
-      appendRow(head, builder, number, ++sequence);
-      const [vm] = head.vms;
-      if (number % 300 !== 0 || vm === undefined) continue;
-      head.beginFlush([vm]);
-      head.endFlush(vm, sequence - 60);
-    }
-    Atomics.store(control, 0, 1);
-    const [report] = (await answer) as [HammerReport];
-    t.same(report.faults, []);
-    t.ok(
-      report.reads >= READS_MIN,
-      `${report.reads} reads of ${report.rows} rows during ${number} writes`,
-    );
-    t.ok(head.bytes.used < 200_000, `memory stays bounded: ${head.bytes.used} bytes`);
-    await worker.terminate();
-  },
-);
+test('a reader of the head never sees half a row while rows are written at full speed', async (t) => {
+  const head = new Head({ flushedSequenceOf: () => 0 });
+  const control = new Int32Array(new SharedArrayBuffer(8));
+  const entry = new URL('../../support/head-hammer.ts', import.meta.url);
+  const worker = new Worker(entry, { workerData: { share: head.share, control } });
+  const answer = once(worker, 'message');
+  await once(worker, 'online');
+  const builder = new BatchBuilder();
+  let number = 2;
+  let sequence = 0;
+  const start = performance.now();
+  const isOver = () => {
+    const elapsedMs = performance.now() - start;
+    return elapsedMs > (Atomics.load(control, 1) < READS_MIN ? HAMMER_MS_MAX : HAMMER_MS);
+  };
+  for (; !isOver(); number += 2) {
+    // Two rows in the wrong order: the second is inserted before the first.
+    appendRow(head, builder, number + 1, ++sequence);
+    appendRow(head, builder, number, ++sequence);
+    const [vm] = head.vms;
+    if (number % 300 !== 0 || vm === undefined) continue;
+    head.beginFlush([vm]);
+    head.endFlush(vm, sequence - 60);
+  }
+  Atomics.store(control, 0, 1);
+  const [report] = (await answer) as [HammerReport];
+  t.same(report.faults, []);
+  t.ok(
+    report.reads >= READS_MIN,
+    `${report.reads} reads of ${report.rows} rows during ${number} writes`,
+  );
+  t.ok(head.bytes.used < 200_000, `memory stays bounded: ${head.bytes.used} bytes`);
+  await worker.terminate();
+});
 
-t.test('rows that are flushed and dropped during a read are still part of it', async (t) => {
+test('rows that are flushed and dropped during a read are still part of it', async (t) => {
   const head = new Head({ flushedSequenceOf: () => 0 });
   const path = join(t.testdir(), 'history.db');
   const database = openHistoryFile(path);

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { CHUNK_ROWS_MAX } from '../../../sqlite/telemetry/history/chunk/chunk-codec.ts';
 import { HISTORY_FILE } from '../../../sqlite/telemetry/history/history-file.ts';
 import type { History } from '../../../sqlite/telemetry/history/store/store.ts';
@@ -58,7 +58,7 @@ function assertWhole(t: Test, history: History, { vm, project, fromMs, count }: 
   t.same([timesMs.length, wrong], [count, -1], `every row of ${vm} is read once`);
 }
 
-t.test('a day with more rows than a chunk holds is flushed and kept in several', async (t) => {
+test('a day with more rows than a chunk holds is flushed and kept in several', async (t) => {
   const folder = t.testdir();
   const count = CHUNK_ROWS_MAX + EXTRA;
   const busy = { vm: 'busy', project: 'demo', fromMs: YESTERDAY, count };
@@ -88,7 +88,7 @@ t.test('a day with more rows than a chunk holds is flushed and kept in several',
   await again.close();
 });
 
-t.test('a VM that cannot be flushed holds only its own floor, and is named', async (t) => {
+test('a VM that cannot be flushed holds only its own floor, and is named', async (t) => {
   const folder = t.testdir();
   const clock = new VirtualClock(START);
   const history = openStore({ folder, clock, background: true, flushAfterMs: 1 });

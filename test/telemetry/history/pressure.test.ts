@@ -1,5 +1,5 @@
 /** Flushes that do not wait for their hour, because a project has used most of its memory. */
-import t from 'tap';
+import { test } from 'tap';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
 import { openStore, PARTITION, START } from '../../support/history-from-log.ts';
@@ -7,7 +7,7 @@ import { until } from '../../support/program.ts';
 
 const BOUND = 2 ** 20;
 
-t.test('a project short of memory is flushed early, its neighbour on time', async (t) => {
+test('a project short of memory is flushed early, its neighbour on time', async (t) => {
   const clock = new VirtualClock(START);
   const history = openStore({ folder: t.testdir(), clock, background: true });
   history.boundProjects({ of: () => ({ headBytes: BOUND }) });

@@ -6,7 +6,7 @@
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import t from 'tap';
+import { test } from 'tap';
 import { openDatabase } from '../../../sqlite/platform/database.ts';
 import { bootNumber } from '../../../sqlite/telemetry/history/columns/chunk-columns.ts';
 import { ColumnView } from '../../../sqlite/telemetry/history/columns/column-view.ts';
@@ -19,7 +19,7 @@ import { openQueries } from '../../support/queries-on-history.ts';
 setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');
 
-t.test('former VMs leave nothing behind, and one that returns is read', async (t) => {
+test('former VMs leave nothing behind, and one that returns is read', async (t) => {
   const world = openQueries({ folder: t.testdir(), isInline: true });
   const { history, clock } = world;
   const view = new ColumnView({ share: history.share, cacheBytesMax: 2 ** 20 });
@@ -56,7 +56,7 @@ t.test('former VMs leave nothing behind, and one that returns is read', async (t
   await world.close();
 });
 
-t.test('a forgotten VM that still has its number in the file is read again', async (t) => {
+test('a forgotten VM that still has its number in the file is read again', async (t) => {
   const world = openQueries({ folder: t.testdir(), isInline: true });
   const { history, clock } = world;
   for (let day = 0; day <= 20; day++) {
@@ -74,7 +74,7 @@ t.test('a forgotten VM that still has its number in the file is read again', asy
   await world.close();
 });
 
-t.test('an unused value is freed, and a used one stays the same object', (t) => {
+test('an unused value is freed, and a used one stays the same object', (t) => {
   const values = new WeakValues<string, { readonly n: number }>();
   const kept = { n: -1 };
   values.set('kept', kept);
@@ -92,7 +92,7 @@ t.test('an unused value is freed, and a used one stays the same object', (t) => 
   });
 });
 
-t.test('names of series are cached within a bound, and are right beyond it', (t) => {
+test('names of series are cached within a bound, and are right beyond it', async (t) => {
   const migrations = historyMigrations;
   const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations });
   const add = database.prepare('INSERT INTO series (id, key) VALUES (?, ?)');
@@ -106,14 +106,12 @@ t.test('names of series are cached within a bound, and are right beyond it', (t)
   }
   t.throws(() => names.keyOf(501), { name: 'HistoryError', reason: 'DAMAGED' });
   database.close();
-  t.end();
 });
 
-t.test('a boot id has the same number on every thread, and another id has another number', (t) => {
+test('a boot id has the same number on every thread, and another id has another number', async (t) => {
   t.equal(bootNumber('boot 1'), bootNumber('boot 1'));
   t.ok(Number.isNaN(bootNumber('')));
   const numbers = new Set(Array.from({ length: 20_000 }, (_, i) => bootNumber(`boot ${i}`)));
   t.equal(numbers.size, 20_000);
   for (const number of numbers) if (!Number.isSafeInteger(number)) t.fail(`${number}`);
-  t.end();
 });

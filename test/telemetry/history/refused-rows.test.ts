@@ -5,7 +5,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import type { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
 import { START } from '../../support/history-from-log.ts';
@@ -33,7 +33,7 @@ function batchOf(vm: string, observedMs: number) {
   return builder.build(START);
 }
 
-t.test('no interleaving of refusals, flushes, restarts and recoveries loses a row', async (t) => {
+test('no interleaving of refusals, flushes, restarts and recoveries loses a row', async (t) => {
   const step = fc.record({
     kind: fc.constantFrom('row', 'row', 'row', 'row', 'flush', 'release', 'recover', 'crash'),
     vm: fc.constantFrom('a', 'b', 'c'),

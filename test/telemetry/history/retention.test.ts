@@ -3,7 +3,7 @@
  * and file space are freed, and a VM that returns afterwards is complete again.
  */
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { ColumnView } from '../../../sqlite/telemetry/history/columns/column-view.ts';
 import {
   HISTORY_FILE,
@@ -40,7 +40,7 @@ async function timesOf(t: Test, history: History, vm: string): Promise<number[]>
   return Array.from(timesMs, (timeMs) => timeMs - START);
 }
 
-t.test('a sample of exactly seven days ago is read; one a millisecond older is not', async (t) => {
+test('a sample of exactly seven days ago is read; one a millisecond older is not', async (t) => {
   const clock = new VirtualClock(START);
   const history = openStore({ folder: t.testdir(), clock });
   const append = appender(history);
@@ -61,7 +61,7 @@ t.test('a sample of exactly seven days ago is read; one a millisecond older is n
   await history.close();
 });
 
-t.test('a chunk is dropped as a whole once its last row is older than seven days', async (t) => {
+test('a chunk is dropped as a whole once its last row is older than seven days', async (t) => {
   const history = openStore({ folder: t.testdir() });
   const append = appender(history);
   const day = Math.floor(START / DAY) * DAY - START;
@@ -77,7 +77,7 @@ t.test('a chunk is dropped as a whole once its last row is older than seven days
   await history.close();
 });
 
-t.test('memory of silent VMs, of names of series and VMs, and of cells is freed', async (t) => {
+test('memory of silent VMs, of names of series and VMs, and of cells is freed', async (t) => {
   const folder = t.testdir();
   const clock = new VirtualClock(START);
   const history = openStore({ folder, clock, background: true, flushAfterMs: HOUR });

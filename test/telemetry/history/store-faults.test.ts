@@ -5,7 +5,7 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import t from 'tap';
+import { test } from 'tap';
 import { HISTORY_FILE } from '../../../sqlite/telemetry/history/history-file.ts';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 import { fleetRows, fleetVm } from '../../support/fleet.ts';
@@ -20,45 +20,42 @@ import {
   START,
 } from '../../support/history-from-log.ts';
 
-t.test(
-  'DUR-16: a damaged chunk is found by check, rejected by read and skipped by merging',
-  async (t) => {
-    const folder = t.testdir();
-    const history = openStore({ folder });
-    const range = { fromMs: START - 2 * DAY, toMs: START - DAY };
-    const log = [...fleetRows({ vms: 2, ...range, stepMs: 60_000, seed: 4 })];
-    for (let i = 0; i < log.length; i += 360) {
-      replay(history, log.slice(0, i + 360), i + 1);
-      await history.flush();
-    }
-    const database = new Database(join(folder, HISTORY_FILE));
-    const { id, data } = database
-      .prepare<[], { id: number; data: Buffer }>('SELECT id, data FROM chunks ORDER BY id LIMIT 1')
-      .get() ?? { id: 0, data: Buffer.alloc(0) };
-    data[data.length - 9] = (data[data.length - 9] ?? 0) ^ 4;
-    database.prepare('UPDATE chunks SET data = ? WHERE id = ?').run(data, id);
-    database.close();
-    const report = await history.check();
-    t.same(
-      report.damaged.map(({ chunk, vm, project }) => ({ chunk, vm, project })),
-      [{ chunk: id, vm: fleetVm(0), project: 'demo' }],
-    );
-    t.match(report.damaged[0]?.detail, /checksum/);
-    const request = { ...everything, vm: fleetVm(0), fromMs: START - 3 * DAY, toMs: START };
-    await t.rejects(history.read(request), { name: 'HistoryError', reason: 'DAMAGED' });
-    await t.rejects(async () => history.readNow(request), {
-      name: 'HistoryError',
-      reason: 'DAMAGED',
-    });
-    const other = await history.read({ ...request, vm: fleetVm(1) });
-    t.equal(other.timesMs.length, 1440, 'the other VM is not affected');
-    t.match(await history.retain(START), { compactedDays: 3, damagedDays: 1, more: false });
-    t.match(await history.retain(START), { compactedDays: 0, damagedDays: 0 }, 'tried once');
-    await history.close();
-  },
-);
+test('DUR-16: a damaged chunk is found by check, rejected by read and skipped by merging', async (t) => {
+  const folder = t.testdir();
+  const history = openStore({ folder });
+  const range = { fromMs: START - 2 * DAY, toMs: START - DAY };
+  const log = [...fleetRows({ vms: 2, ...range, stepMs: 60_000, seed: 4 })];
+  for (let i = 0; i < log.length; i += 360) {
+    replay(history, log.slice(0, i + 360), i + 1);
+    await history.flush();
+  }
+  const database = new Database(join(folder, HISTORY_FILE));
+  const { id, data } = database
+    .prepare<[], { id: number; data: Buffer }>('SELECT id, data FROM chunks ORDER BY id LIMIT 1')
+    .get() ?? { id: 0, data: Buffer.alloc(0) };
+  data[data.length - 9] = (data[data.length - 9] ?? 0) ^ 4;
+  database.prepare('UPDATE chunks SET data = ? WHERE id = ?').run(data, id);
+  database.close();
+  const report = await history.check();
+  t.same(
+    report.damaged.map(({ chunk, vm, project }) => ({ chunk, vm, project })),
+    [{ chunk: id, vm: fleetVm(0), project: 'demo' }],
+  );
+  t.match(report.damaged[0]?.detail, /checksum/);
+  const request = { ...everything, vm: fleetVm(0), fromMs: START - 3 * DAY, toMs: START };
+  await t.rejects(history.read(request), { name: 'HistoryError', reason: 'DAMAGED' });
+  await t.rejects(async () => history.readNow(request), {
+    name: 'HistoryError',
+    reason: 'DAMAGED',
+  });
+  const other = await history.read({ ...request, vm: fleetVm(1) });
+  t.equal(other.timesMs.length, 1440, 'the other VM is not affected');
+  t.match(await history.retain(START), { compactedDays: 3, damagedDays: 1, more: false });
+  t.match(await history.retain(START), { compactedDays: 0, damagedDays: 0 }, 'tried once');
+  await history.close();
+});
 
-t.test('a VM without rows has none, however often it is read', async (t) => {
+test('a VM without rows has none, however often it is read', async (t) => {
   const history = openStore({ folder: t.testdir() });
   const unknown = { ...everything, vm: 'unknown', fromMs: START, toMs: START + DAY };
   for (let i = 0; i < 6; i++) {
@@ -67,7 +64,7 @@ t.test('a VM without rows has none, however often it is read', async (t) => {
   await history.close();
 });
 
-t.test('in the background rows are flushed after their hour, and floors follow', async (t) => {
+test('in the background rows are flushed after their hour, and floors follow', async (t) => {
   const folder = t.testdir();
   const clock = new VirtualClock(START);
   const history = openStore({ folder, clock, background: true, flushAfterMs: HOUR });
@@ -101,7 +98,7 @@ t.test('in the background rows are flushed after their hour, and floors follow',
   });
 });
 
-t.test('a full head refuses rows, counts them and stores them after a restart', async (t) => {
+test('a full head refuses rows, counts them and stores them after a restart', async (t) => {
   const folder = t.testdir();
   const log = Array.from({ length: 600 }, (_, i) => batchOf({ at: i * 1000, values: { x: i } }));
   const history = openStore({ folder, headBytesMax: 3 * 4096 + 100 });
@@ -126,7 +123,7 @@ t.test('a full head refuses rows, counts them and stores them after a restart', 
   await again.close();
 });
 
-t.test('a failed write is reported, and the rows are flushed once it is possible', async (t) => {
+test('a failed write is reported, and the rows are flushed once it is possible', async (t) => {
   const folder = t.testdir();
   const history = openStore({ folder });
   const [batch] = fleetRows({ vms: 3, fromMs: START, toMs: START + 1, stepMs: 30_000, seed: 2 });

@@ -5,7 +5,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import t from 'tap';
+import { test } from 'tap';
 import { HISTORY_FILE } from '../../../sqlite/telemetry/history/history-file.ts';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
@@ -24,35 +24,32 @@ import {
   START,
 } from '../../support/history-from-log.ts';
 
-t.test(
-  'seven days of a VM are read back exactly, from memory, from hours and from days',
-  async (t) => {
-    const folder = t.testdir();
-    const history = openStore({ folder });
-    const weekMs = { fromMs: START - 7 * DAY, toMs: START };
-    const log = [...fleetRows({ vms: 1, ...weekMs, stepMs: 120_000, seed: 5 })];
-    for (let i = 0; i < log.length; i += 180) {
-      replay(history, log.slice(0, i + 180), i + 1);
-      if (i + 180 < log.length) await history.flush();
-    }
-    const want = expected(log, fleetVm(0));
-    const request = { ...everything, vm: fleetVm(0), fromMs: START - 8 * DAY, toMs: START + DAY };
-    t.ok(isDeepStrictEqual(plain(await history.read(request)), want), 'from hours');
-    t.ok(isDeepStrictEqual(plain(history.readNow(request)), want), 'in the same thread');
-    await history.flush();
-    const { compactedDays } = await history.retain(START);
-    t.equal(compactedDays, 7, 'the seven completed days are merged');
-    t.ok(isDeepStrictEqual(plain(await history.read(request)), want), 'from days');
-    const names = ['svc_vm_load1', 'svc_vm_network_receive_bytes_total'];
-    const some = await history.read({ ...request, names, fromMs: START - HOUR, toMs: START - 1 });
-    t.same([...some.series.keys()].sort(), [FLEET_SERIES[8], FLEET_SERIES[12]].sort());
-    t.equal(some.timesMs.length, 30);
-    t.same(await history.check(), { ...(await history.check()), damaged: [], rows: 7 * 720 });
-    await history.close();
-  },
-);
+test('seven days of a VM are read back exactly, from memory, from hours and from days', async (t) => {
+  const folder = t.testdir();
+  const history = openStore({ folder });
+  const weekMs = { fromMs: START - 7 * DAY, toMs: START };
+  const log = [...fleetRows({ vms: 1, ...weekMs, stepMs: 120_000, seed: 5 })];
+  for (let i = 0; i < log.length; i += 180) {
+    replay(history, log.slice(0, i + 180), i + 1);
+    if (i + 180 < log.length) await history.flush();
+  }
+  const want = expected(log, fleetVm(0));
+  const request = { ...everything, vm: fleetVm(0), fromMs: START - 8 * DAY, toMs: START + DAY };
+  t.ok(isDeepStrictEqual(plain(await history.read(request)), want), 'from hours');
+  t.ok(isDeepStrictEqual(plain(history.readNow(request)), want), 'in the same thread');
+  await history.flush();
+  const { compactedDays } = await history.retain(START);
+  t.equal(compactedDays, 7, 'the seven completed days are merged');
+  t.ok(isDeepStrictEqual(plain(await history.read(request)), want), 'from days');
+  const names = ['svc_vm_load1', 'svc_vm_network_receive_bytes_total'];
+  const some = await history.read({ ...request, names, fromMs: START - HOUR, toMs: START - 1 });
+  t.same([...some.series.keys()].sort(), [FLEET_SERIES[8], FLEET_SERIES[12]].sort());
+  t.equal(some.timesMs.length, 30);
+  t.same(await history.check(), { ...(await history.check()), damaged: [], rows: 7 * 720 });
+  await history.close();
+});
 
-t.test('a store rebuilt from its floor equals one that never stopped', async (t) => {
+test('a store rebuilt from its floor equals one that never stopped', async (t) => {
   const log = [
     ...fleetRows({ vms: 9, fromMs: START, toMs: START + 4 * HOUR, stepMs: 60_000, seed: 8 }),
   ];
@@ -85,7 +82,7 @@ t.test('a store rebuilt from its floor equals one that never stopped', async (t)
   await never.close();
 });
 
-t.test('a log that is reread from the beginning adds no row and no chunk', async (t) => {
+test('a log that is reread from the beginning adds no row and no chunk', async (t) => {
   const folder = t.testdir();
   const log = [
     ...fleetRows({ vms: 2, fromMs: START, toMs: START + HOUR, stepMs: 30_000, seed: 2 }),
@@ -119,60 +116,57 @@ t.test('a log that is reread from the beginning adds no row and no chunk', async
   await other.close();
 });
 
-t.test(
-  'rows of one time are one row: the first value stays, and missing values are added',
-  async (t) => {
-    const folder = t.testdir();
-    const history = openStore({ folder });
-    const put = (sequence: number, ...rows: SmallRow[]) =>
-      history.append(batchOf(...rows), { partition: PARTITION, sequence });
-    put(1, { at: 0, values: { x: 1 } }, { at: 60_000, values: { x: 3 } });
-    put(2, { at: 0, values: { x: 1 } });
-    put(3, { at: 0, values: { x: 9 } });
-    put(4, { at: 0, values: { y: 5 } });
-    put(5, { at: 30_000, values: { x: 2, 'm{mount="/"}': 7 } });
-    const read = () =>
-      history.readNow({ ...everything, vm: 'a', fromMs: START - DAY, toMs: START + DAY });
-    const check = (title: string) => {
-      const rows = read();
-      t.same([...rows.timesMs], [START, START + 30_000, START + 60_000], `${title}: in time order`);
-      t.same([...(rows.series.get('x') ?? [])], [1, 2, 3], `${title}: the first stays`);
-      t.equal(rows.series.get('y')?.[0], 5, `${title}: filled`);
-      t.ok(Number.isNaN(rows.series.get('y')?.[1]), `${title}: absent is absent`);
-      t.equal(rows.conflicts, 1, `${title}: one row was contradicted`);
-    };
-    check('in the head');
-    const { added, duplicate, conflict, filled } = history.stats();
-    t.same(
-      { added, duplicate, conflict, filled },
-      { added: 3, duplicate: 1, conflict: 1, filled: 1 },
-    );
-    await history.flush();
-    check('flushed');
-    put(6, { at: 0, values: { x: 8 } }, { at: 15_000, values: { x: 1.5 } });
-    await history.flush();
-    t.same([...(read().series.get('x') ?? [])], [1, 1.5, 2, 3], 'a late row is added');
-    await history.close();
-    const restarted = openStore({ folder, clock: new VirtualClock(START + 2 * DAY) });
-    const later = (sequence: number, value: number) => {
-      const position = { partition: PARTITION, sequence };
-      restarted.append(batchOf({ at: 30_000, values: { x: value } }), position);
-    };
-    later(7, 99);
-    const merged = () =>
-      restarted.readNow({ ...everything, vm: 'a', fromMs: START, toMs: START + 60_000 });
-    t.same([...(merged().series.get('x') ?? [])], [1, 1.5, 2, 3], 'the stored row was first');
-    t.equal(merged().conflicts, 2);
-    await restarted.flush();
-    t.equal((await restarted.retain(START + 2 * DAY)).compactedDays, 1);
-    t.same([...(merged().series.get('x') ?? [])], [1, 1.5, 2, 3], 'and after merging');
-    t.equal(merged().conflicts, 2);
-    t.equal((await restarted.check()).chunks, 1);
-    await restarted.close();
-  },
-);
+test('rows of one time are one row: the first value stays, and missing values are added', async (t) => {
+  const folder = t.testdir();
+  const history = openStore({ folder });
+  const put = (sequence: number, ...rows: SmallRow[]) =>
+    history.append(batchOf(...rows), { partition: PARTITION, sequence });
+  put(1, { at: 0, values: { x: 1 } }, { at: 60_000, values: { x: 3 } });
+  put(2, { at: 0, values: { x: 1 } });
+  put(3, { at: 0, values: { x: 9 } });
+  put(4, { at: 0, values: { y: 5 } });
+  put(5, { at: 30_000, values: { x: 2, 'm{mount="/"}': 7 } });
+  const read = () =>
+    history.readNow({ ...everything, vm: 'a', fromMs: START - DAY, toMs: START + DAY });
+  const check = (title: string) => {
+    const rows = read();
+    t.same([...rows.timesMs], [START, START + 30_000, START + 60_000], `${title}: in time order`);
+    t.same([...(rows.series.get('x') ?? [])], [1, 2, 3], `${title}: the first stays`);
+    t.equal(rows.series.get('y')?.[0], 5, `${title}: filled`);
+    t.ok(Number.isNaN(rows.series.get('y')?.[1]), `${title}: absent is absent`);
+    t.equal(rows.conflicts, 1, `${title}: one row was contradicted`);
+  };
+  check('in the head');
+  const { added, duplicate, conflict, filled } = history.stats();
+  t.same(
+    { added, duplicate, conflict, filled },
+    { added: 3, duplicate: 1, conflict: 1, filled: 1 },
+  );
+  await history.flush();
+  check('flushed');
+  put(6, { at: 0, values: { x: 8 } }, { at: 15_000, values: { x: 1.5 } });
+  await history.flush();
+  t.same([...(read().series.get('x') ?? [])], [1, 1.5, 2, 3], 'a late row is added');
+  await history.close();
+  const restarted = openStore({ folder, clock: new VirtualClock(START + 2 * DAY) });
+  const later = (sequence: number, value: number) => {
+    const position = { partition: PARTITION, sequence };
+    restarted.append(batchOf({ at: 30_000, values: { x: value } }), position);
+  };
+  later(7, 99);
+  const merged = () =>
+    restarted.readNow({ ...everything, vm: 'a', fromMs: START, toMs: START + 60_000 });
+  t.same([...(merged().series.get('x') ?? [])], [1, 1.5, 2, 3], 'the stored row was first');
+  t.equal(merged().conflicts, 2);
+  await restarted.flush();
+  t.equal((await restarted.retain(START + 2 * DAY)).compactedDays, 1);
+  t.same([...(merged().series.get('x') ?? [])], [1, 1.5, 2, 3], 'and after merging');
+  t.equal(merged().conflicts, 2);
+  t.equal((await restarted.check()).chunks, 1);
+  await restarted.close();
+});
 
-t.test('intermittent series have values only where they were observed', async (t) => {
+test('intermittent series have values only where they were observed', async (t) => {
   const folder = t.testdir();
   const history = openStore({ folder });
   const log: SampleBatch[] = [];
@@ -198,7 +192,7 @@ t.test('intermittent series have values only where they were observed', async (t
   await history.close();
 });
 
-t.test('retention drops whole chunks and frees their space', async (t) => {
+test('retention drops whole chunks and frees their space', async (t) => {
   const folder = t.testdir();
   const history = openStore({ folder, retentionMs: 2 * DAY });
   const range = { fromMs: START - 4 * DAY, toMs: START };

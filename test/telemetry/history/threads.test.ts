@@ -4,7 +4,7 @@
  */
 import { EventEmitter } from 'node:events';
 import { setImmediate as yieldIfDue } from 'node:timers/promises';
-import t from 'tap';
+import { test } from 'tap';
 import type { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
 import type { VmRows } from '../../../sqlite/telemetry/history/rows.ts';
 import { ReadPool } from '../../../sqlite/telemetry/history/store/read-pool.ts';
@@ -61,7 +61,7 @@ function faultOf(rows: VmRows, least: number): string | undefined {
   return undefined;
 }
 
-t.test('a reader racing appends and flushes sees each row whole and exactly once', async (t) => {
+test('a reader racing appends and flushes sees each row whole and exactly once', async (t) => {
   const options = {
     folder: t.testdir(),
     clock: systemClock,
@@ -123,7 +123,7 @@ t.test('a reader racing appends and flushes sees each row whole and exactly once
 
 const badThread = new URL('../../support/failing-thread.ts', import.meta.url);
 
-t.test('a thread that dies fails its calls with a typed error and is replaced', async (t) => {
+test('a thread that dies fails its calls with a typed error and is replaced', async (t) => {
   const thread = new SupervisedThread({ entry: badThread, name: 'reader', data: undefined });
   t.equal(await thread.call('echo', 1), 1);
   const dying = [thread.call('die', 3), thread.call('echo', 2)];
@@ -142,31 +142,28 @@ t.test('a thread that dies fails its calls with a typed error and is replaced', 
   await t.rejects(thread.call('echo', 4), { name: 'HistoryError', reason: 'CLOSED' });
 });
 
-t.test(
-  'a pool answers while one of its threads dies, and an abandoned call ends at once',
-  async (t) => {
-    const share = { path: '', head: new Map() as never };
-    const pool = new ReadPool({ share, threads: 2, entry: badThread });
-    const results = await Promise.allSettled([
-      pool.call('die', 3),
-      ...Array.from({ length: 20 }, (_, i) => pool.call('echo', i)),
-    ]);
-    t.equal(results.filter((result) => result.status === 'fulfilled').length, 20);
-    t.equal(pool.crashes, 1);
-    const controller = new AbortController();
-    const { signal } = controller;
-    const givenUp = [1, 2, 3, 4].map(() => pool.call('untilCancelled', 0, signal));
-    await yieldIfDue();
-    controller.abort(new Error('no caller waits any more'));
-    for (const result of await Promise.allSettled(givenUp)) {
-      t.match(result, { status: 'rejected', reason: { message: 'no caller waits any more' } });
-    }
-    t.equal(await pool.call('echo', 'free again'), 'free again');
-    await t.rejects(pool.call('echo', 0, signal), { message: 'no caller waits any more' });
-    await pool.close();
-    await t.rejects(pool.call('echo', 0), { name: 'HistoryError', reason: 'CLOSED' });
-  },
-);
+test('a pool answers while one of its threads dies, and an abandoned call ends at once', async (t) => {
+  const share = { path: '', head: new Map() as never };
+  const pool = new ReadPool({ share, threads: 2, entry: badThread });
+  const results = await Promise.allSettled([
+    pool.call('die', 3),
+    ...Array.from({ length: 20 }, (_, i) => pool.call('echo', i)),
+  ]);
+  t.equal(results.filter((result) => result.status === 'fulfilled').length, 20);
+  t.equal(pool.crashes, 1);
+  const controller = new AbortController();
+  const { signal } = controller;
+  const givenUp = [1, 2, 3, 4].map(() => pool.call('untilCancelled', 0, signal));
+  await yieldIfDue();
+  controller.abort(new Error('no caller waits any more'));
+  for (const result of await Promise.allSettled(givenUp)) {
+    t.match(result, { status: 'rejected', reason: { message: 'no caller waits any more' } });
+  }
+  t.equal(await pool.call('echo', 'free again'), 'free again');
+  await t.rejects(pool.call('echo', 0, signal), { message: 'no caller waits any more' });
+  await pool.close();
+  await t.rejects(pool.call('echo', 0), { name: 'HistoryError', reason: 'CLOSED' });
+});
 
 /** A worker that answers nothing by itself. */
 class SilentWorker extends EventEmitter {
@@ -180,7 +177,7 @@ class SilentWorker extends EventEmitter {
   }
 }
 
-t.test('a thread that is still starting is not replaced for a cancelled call', async (t) => {
+test('a thread that is still starting is not replaced for a cancelled call', async (t) => {
   const clock = new VirtualClock(START);
   const worker = new SilentWorker();
   const ends: string[] = [];

@@ -9,7 +9,7 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import t from 'tap';
+import { test } from 'tap';
 import { HISTORY_FILE } from '../../../sqlite/telemetry/history/history-file.ts';
 import type { History } from '../../../sqlite/telemetry/history/store/store.ts';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
@@ -38,7 +38,7 @@ async function fillDay(history: History, vms: number): Promise<void> {
   }
 }
 
-t.test('a day of many VMs is merged step by step, alongside all other work', async (t) => {
+test('a day of many VMs is merged step by step, alongside all other work', async (t) => {
   const vms = 240;
   const folder = t.testdir();
   const history = openStore({ folder, startWorker: undefined });
@@ -75,7 +75,7 @@ t.test('a day of many VMs is merged step by step, alongside all other work', asy
   await history.close();
 });
 
-t.test('a stop halfway through a day costs nothing: the next start continues', async (t) => {
+test('a stop halfway through a day costs nothing: the next start continues', async (t) => {
   const vms = 160;
   const folder = t.testdir();
   const history = openStore({ folder });
@@ -132,7 +132,7 @@ async function fillWide(history: History, vms: readonly string[]): Promise<void>
   }
 }
 
-t.test('a damaged page prevents no other chunk from being merged and dropped', async (t) => {
+test('a damaged page prevents no other chunk from being merged and dropped', async (t) => {
   const folder = t.testdir();
   const vms = ['a', 'b', 'c', 'd'];
   const first = openStore({ folder });
@@ -167,37 +167,34 @@ t.test('a damaged page prevents no other chunk from being merged and dropped', a
   await history.close();
 });
 
-t.test(
-  'a damaged page of the table itself prevents few chunks from being merged and dropped',
-  async (t) => {
-    const folder = t.testdir();
-    const vms = Array.from({ length: 12 }, (_, n) => `vm-${n}`);
-    const first = openStore({ folder });
-    await fillWide(first, vms);
-    await first.close();
-    damagePage(folder, 'leaf');
+test('a damaged page of the table itself prevents few chunks from being merged and dropped', async (t) => {
+  const folder = t.testdir();
+  const vms = Array.from({ length: 12 }, (_, n) => `vm-${n}`);
+  const first = openStore({ folder });
+  await fillWide(first, vms);
+  await first.close();
+  damagePage(folder, 'leaf');
 
-    const clock = new VirtualClock(START);
-    const history = openStore({ folder, clock });
-    await t.rejects(history.check(), { name: 'HistoryError', reason: 'DAMAGED' });
-    const { compactedDays, damagedDays, more } = await history.retain(START);
-    t.equal(compactedDays + damagedDays, vms.length);
-    t.ok(damagedDays < vms.length / 2, `${damagedDays} VMs have chunks on it`);
-    t.equal(more, false);
-    await clock.advance(8 * DAY);
-    const { droppedChunks } = await history.retain(clock.now());
-    t.ok(droppedChunks >= compactedDays - 1, `${droppedChunks} chunks are dropped`);
-    t.match(await history.retain(clock.now()), { droppedChunks: 0, more: false }, 'tried once');
-    history.append(batchOf({ at: 8 * DAY, values: { x: 1 } }), {
-      partition: PARTITION,
-      sequence: 99,
-    });
-    await history.flush();
-    t.equal(
-      (await history.read({ ...everything, vm: 'a' })).timesMs.length,
-      1,
-      'and new rows are stored',
-    );
-    await history.close();
-  },
-);
+  const clock = new VirtualClock(START);
+  const history = openStore({ folder, clock });
+  await t.rejects(history.check(), { name: 'HistoryError', reason: 'DAMAGED' });
+  const { compactedDays, damagedDays, more } = await history.retain(START);
+  t.equal(compactedDays + damagedDays, vms.length);
+  t.ok(damagedDays < vms.length / 2, `${damagedDays} VMs have chunks on it`);
+  t.equal(more, false);
+  await clock.advance(8 * DAY);
+  const { droppedChunks } = await history.retain(clock.now());
+  t.ok(droppedChunks >= compactedDays - 1, `${droppedChunks} chunks are dropped`);
+  t.match(await history.retain(clock.now()), { droppedChunks: 0, more: false }, 'tried once');
+  history.append(batchOf({ at: 8 * DAY, values: { x: 1 } }), {
+    partition: PARTITION,
+    sequence: 99,
+  });
+  await history.flush();
+  t.equal(
+    (await history.read({ ...everything, vm: 'a' })).timesMs.length,
+    1,
+    'and new rows are stored',
+  );
+  await history.close();
+});

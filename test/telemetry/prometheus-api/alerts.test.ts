@@ -3,7 +3,7 @@
  * `ALERTS_FOR_STATE`, answered from the project's own rules and incidents.
  */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import t, { test } from 'tap';
 import { START_MS } from '../../support/host-in-memory.ts';
 import { formBody } from '../../support/promql-routes.ts';
 import { startPromqlServer } from '../../support/promql-server.ts';
@@ -53,7 +53,7 @@ const firing = { alertname: 'CPU high', severity: 'warning', team: 'web', rule: 
 const pending = { alertname: 'CPU long', severity: 'warning', rule: later, ...ofVm };
 const iso = (second: number) => new Date(START_MS + second * 1000).toISOString();
 
-t.test('API-38: /api/v1/alerts lists pending and firing alerts with their labels', async (t) => {
+test('API-38: /api/v1/alerts lists pending and firing alerts with their labels', async (t) => {
   const { status, body } = await w.api('alerts');
   t.equal(status, 200);
   const alerts = body.data.alerts.toSorted((a: { state: string }, b: { state: string }) =>
@@ -67,7 +67,7 @@ t.test('API-38: /api/v1/alerts lists pending and firing alerts with their labels
   t.same(alerts[0].labels, firing, 'a label of the alert overrides a label of the rule');
 });
 
-t.test('API-38: /api/v1/rules is one group of the enabled rules', async (t) => {
+test('API-38: /api/v1/rules is one group of the enabled rules', async (t) => {
   const { body } = await w.api('rules');
   const [group, ...others] = body.data.groups;
   t.same(others, []);
@@ -104,7 +104,7 @@ t.test('API-38: /api/v1/rules is one group of the enabled rules', async (t) => {
   t.equal((await w.api('rules?type=x')).status, 400);
 });
 
-t.test('API-38: ALERTS and ALERTS_FOR_STATE follow incidents and end with them', async (t) => {
+test('API-38: ALERTS and ALERTS_FOR_STATE follow incidents and end with them', async (t) => {
   const { result } = await w.query('ALERTS', NOW + 60);
   const byState = new Map<string, { metric: object; value: [number, string] }>(
     result.map((one: { metric: { alertstate: string } }) => [one.metric.alertstate, one]),
@@ -132,7 +132,7 @@ t.test('API-38: ALERTS and ALERTS_FOR_STATE follow incidents and end with them',
   );
 });
 
-t.test('alerts are listed by the series calls, only for their own project', async (t) => {
+test('alerts are listed by the series calls, only for their own project', async (t) => {
   const names = (await w.api('label/__name__/values')).body.data;
   t.ok(names.includes('ALERTS') && names.includes('ALERTS_FOR_STATE'));
   t.same((await w.api('label/alertname/values')).body.data, ['CPU high']);
@@ -144,17 +144,14 @@ t.test('alerts are listed by the series calls, only for their own project', asyn
   t.same(requested.body.data.result, []);
 });
 
-t.test(
-  'API-38: a member’s session queries PromQL by POST from the service’s own page',
-  async (t) => {
-    const headers = cookieHeaders(await w.signedInAs('demo', 'VIEWER'));
-    const stranger = cookieHeaders(await w.signedInAs('other', 'OWNER'));
-    const form = formBody('query=svc_vm_cpu_utilization_pct');
-    const ask = (more: Record<string, string>) =>
-      w.api('query', { method: 'POST', key: null, ...form, headers: { ...form.headers, ...more } });
-    t.equal((await ask(headers)).status, 200);
-    t.equal((await ask(stranger)).status, 403, 'of another project');
-    t.equal((await ask({ ...headers, origin: 'https://elsewhere.example' })).status, 401);
-    t.equal((await ask({ cookie: 'svc_session=x' })).status, 401);
-  },
-);
+test('API-38: a member’s session queries PromQL by POST from the service’s own page', async (t) => {
+  const headers = cookieHeaders(await w.signedInAs('demo', 'VIEWER'));
+  const stranger = cookieHeaders(await w.signedInAs('other', 'OWNER'));
+  const form = formBody('query=svc_vm_cpu_utilization_pct');
+  const ask = (more: Record<string, string>) =>
+    w.api('query', { method: 'POST', key: null, ...form, headers: { ...form.headers, ...more } });
+  t.equal((await ask(headers)).status, 200);
+  t.equal((await ask(stranger)).status, 403, 'of another project');
+  t.equal((await ask({ ...headers, origin: 'https://elsewhere.example' })).status, 401);
+  t.equal((await ask({ cookie: 'svc_session=x' })).status, 401);
+});

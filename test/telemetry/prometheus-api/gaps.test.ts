@@ -2,7 +2,7 @@
  * Gaps in PromQL: a value that replaces a missing one for longer than the tolerance causes one of
  * the answer's `warnings`, whatever the expression does with it.
  */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import type { QueryOperation } from '../../../src/telemetry/query/promql/query-request.ts';
 import { START } from '../../support/history-from-log.ts';
 import { envelopeOf, openQueries } from '../../support/queries-on-history.ts';
@@ -45,25 +45,22 @@ function start(t: Test) {
 
 const BRIDGED = /^PromQL warning: a value older than 90 s stands for a missing one in 1 series, /;
 
-t.test(
-  'MEAS-13: an instant query warns that it bridged a gap, and a fresh one does not',
-  async (t) => {
-    const { instant } = start(t);
-    t.same(await instant('svc_vm_load1', LAST + 90), { found: 1, warnings: [] });
-    const bridged = await instant('svc_vm_load1', LAST + 91);
-    t.equal(bridged.found, 1);
-    t.match(bridged.warnings, [BRIDGED]);
-    t.match(bridged.warnings, [/up to 91 s old.*lookback_delta/]);
-    t.same(await instant('svc_vm_load1', LAST + 91, 90 * SECOND), { found: 0, warnings: [] });
-    t.same(
-      await instant('svc_vm_load1', -1),
-      { found: 0, warnings: [] },
-      'no value, nothing bridged',
-    );
-  },
-);
+test('MEAS-13: an instant query warns that it bridged a gap, and a fresh one does not', async (t) => {
+  const { instant } = start(t);
+  t.same(await instant('svc_vm_load1', LAST + 90), { found: 1, warnings: [] });
+  const bridged = await instant('svc_vm_load1', LAST + 91);
+  t.equal(bridged.found, 1);
+  t.match(bridged.warnings, [BRIDGED]);
+  t.match(bridged.warnings, [/up to 91 s old.*lookback_delta/]);
+  t.same(await instant('svc_vm_load1', LAST + 91, 90 * SECOND), { found: 0, warnings: [] });
+  t.same(
+    await instant('svc_vm_load1', -1),
+    { found: 0, warnings: [] },
+    'no value, nothing bridged',
+  );
+});
 
-t.test('MEAS-13: a range query warns, unless the look-back shows the gap', async (t) => {
+test('MEAS-13: a range query warns, unless the look-back shows the gap', async (t) => {
   const { range } = start(t);
   t.same(await range('svc_vm_load1', [0, LAST]), { found: 11, warnings: [] });
   const bridged = await range('svc_vm_load1', [0, 600]);
@@ -72,7 +69,7 @@ t.test('MEAS-13: a range query warns, unless the look-back shows the gap', async
   t.same(displayed, { found: 16, warnings: [] });
 });
 
-t.test('MEAS-13: a bridged gap causes a warning in every kind of expression', async (t) => {
+test('MEAS-13: a bridged gap causes a warning in every kind of expression', async (t) => {
   const { instant } = start(t);
   const at = LAST + 120;
   for (const expression of [
@@ -103,7 +100,7 @@ t.test('MEAS-13: a bridged gap causes a warning in every kind of expression', as
   }
 });
 
-t.test('MEAS-13: a rate across a gap warns', async (t) => {
+test('MEAS-13: a rate across a gap warns', async (t) => {
   const { instant, range } = start(t);
   for (const name of ['rate', 'increase', 'irate', 'delta', 'idelta']) {
     const over = `${name}(disk_bytes_total[5m])`;

@@ -2,7 +2,7 @@
  * Errors and limits (ERR and LIMIT of docs/requirements.md) of reads by PromQL: each test carries
  * the id of its row. Data beyond a limit is reported as truncated, never as a zero.
  */
-import t from 'tap';
+import t, { test } from 'tap';
 import { parseKey } from '../../../src/platform/keys.ts';
 import { revokeCredential } from '../../support/credentials.ts';
 import { START_MS, tester } from '../../support/host-in-memory.ts';
@@ -12,7 +12,7 @@ import { CPU, HOUR_AGO, NOW, startTwoVms } from '../../support/two-vms.ts';
 
 const w = await startTwoVms(t, { hasWorkers: true });
 
-t.test('times far outside retention are answered, not refused', async (t) => {
+test('times far outside retention are answered, not refused', async (t) => {
   t.same(await w.query(CPU, 4), { resultType: 'vector', result: [] });
   const far = `start=${NOW - 9999 * 3600}&end=${NOW + 9999 * 3600}`;
   t.equal((await w.post('series', `match[]=${CPU}&${far}`)).body.data.length, 2);
@@ -22,7 +22,7 @@ t.test('times far outside retention are answered, not refused', async (t) => {
   t.equal(body.data.result[0].values.length, 1);
 });
 
-t.test('ERR-08: a stale data center is a warning with its last observation time', async (t) => {
+test('ERR-08: a stale data center is a warning with its last observation time', async (t) => {
   const ask = async (query: string) => (await w.post('query', { query })).body;
   t.notOk('warnings' in (await ask(CPU)));
   w.stale.add('DC-1');
@@ -37,87 +37,75 @@ t.test('ERR-08: a stale data center is a warning with its last observation time'
   t.notOk('warnings' in (await ask(CPU)));
 });
 
-t.test(
-  'ERR-04: a denied request names boundary, capability or credential state in the envelope',
-  async (t) => {
-    const url = `query?query=${CPU}`;
-    for (const project of ['demo', 'nothing-of-that-name']) {
-      const { status, body } = await w.api(url, { project, key: w.keys.other });
-      t.equal(status, 403);
-      t.match(body, { status: 'error', errorType: 'forbidden', error: /^PROJECT_BOUNDARY: / });
-    }
-    t.match(await w.api(url, { key: w.keys.collector }), {
-      status: 403,
-      body: { error: /^MISSING_CAPABILITY: / },
-    });
-    const key = await w.issue('demo', ['monitoring.read']);
-    t.equal((await w.api(url, { key })).status, 200);
-    const id = parseKey(key)?.id ?? '';
-    await revokeCredential(w.host, tester, { project: 'demo', id, reason: 'test' });
-    const revoked = await w.api(url, { key });
-    t.equal(revoked.status, 401);
-    t.match(revoked.body, { errorType: 'unauthorized', error: /^CREDENTIAL_REVOKED: / });
-    t.equal(revoked.headers['www-authenticate'], 'Bearer');
-  },
-);
+test('ERR-04: a denied request names boundary, capability or credential state in the envelope', async (t) => {
+  const url = `query?query=${CPU}`;
+  for (const project of ['demo', 'nothing-of-that-name']) {
+    const { status, body } = await w.api(url, { project, key: w.keys.other });
+    t.equal(status, 403);
+    t.match(body, { status: 'error', errorType: 'forbidden', error: /^PROJECT_BOUNDARY: / });
+  }
+  t.match(await w.api(url, { key: w.keys.collector }), {
+    status: 403,
+    body: { error: /^MISSING_CAPABILITY: / },
+  });
+  const key = await w.issue('demo', ['monitoring.read']);
+  t.equal((await w.api(url, { key })).status, 200);
+  const id = parseKey(key)?.id ?? '';
+  await revokeCredential(w.host, tester, { project: 'demo', id, reason: 'test' });
+  const revoked = await w.api(url, { key });
+  t.equal(revoked.status, 401);
+  t.match(revoked.body, { errorType: 'unauthorized', error: /^CREDENTIAL_REVOKED: / });
+  t.equal(revoked.headers['www-authenticate'], 'Bearer');
+});
 
-t.test(
-  'ERR-02: requests too large in points, expression or response size have errors of their own',
-  async (t) => {
-    const { body: points } = await w.api('query_range?query=1&start=0&end=300000&step=30');
-    t.match(points, { errorType: 'bad_data', error: /10,000 points/ });
-    const { body: expression } = await w.post('query', { query: `1${' '.repeat(16 * 1024)}` });
-    t.match(expression, { errorType: 'bad_data', error: /16 KiB/ });
-    const wide = Array.from(
-      { length: 60 },
-      (_, i) => `label_replace(vector(time()),"i","${i}","","")`,
-    );
-    const large = await w.post('query_range', {
-      query: wide.join(' or '),
-      start: String(NOW - 9_999 * 30),
-      end: String(NOW),
-      step: '30',
-    });
-    t.equal(large.status, 422);
-    t.match(large.body, { errorType: 'execution', error: /exceed 4194304 bytes/ });
-  },
-);
+test('ERR-02: requests too large in points, expression or response size have errors of their own', async (t) => {
+  const { body: points } = await w.api('query_range?query=1&start=0&end=300000&step=30');
+  t.match(points, { errorType: 'bad_data', error: /10,000 points/ });
+  const { body: expression } = await w.post('query', { query: `1${' '.repeat(16 * 1024)}` });
+  t.match(expression, { errorType: 'bad_data', error: /16 KiB/ });
+  const wide = Array.from(
+    { length: 60 },
+    (_, i) => `label_replace(vector(time()),"i","${i}","","")`,
+  );
+  const large = await w.post('query_range', {
+    query: wide.join(' or '),
+    start: String(NOW - 9_999 * 30),
+    end: String(NOW),
+    step: '30',
+  });
+  t.equal(large.status, 422);
+  t.match(large.body, { errorType: 'execution', error: /exceed 4194304 bytes/ });
+});
 
-t.test(
-  'ERR-03: a query over 10 seconds or its own timeout fails and is never read as zero',
-  async (t) => {
-    const query = `sum_over_time((${'sin('.repeat(20)}vector(time())${')'.repeat(20)})[7d:1s])`;
-    const answer = await w.post('query', { query, timeout: '0.05' });
-    t.equal(answer.status, 503);
-    t.match(answer.body, { status: 'error', errorType: 'timeout' });
-    t.notOk('data' in answer.body);
-  },
-);
+test('ERR-03: a query over 10 seconds or its own timeout fails and is never read as zero', async (t) => {
+  const query = `sum_over_time((${'sin('.repeat(20)}vector(time())${')'.repeat(20)})[7d:1s])`;
+  const answer = await w.post('query', { query, timeout: '0.05' });
+  t.equal(answer.status, 503);
+  t.match(answer.body, { status: 'error', errorType: 'timeout' });
+  t.notOk('data' in answer.body);
+});
 
-t.test(
-  'LIMIT-03: a query times out after 10 seconds, its caller is answered and its thread is freed',
-  async (t) => {
-    const world = await startPromqlServer(t, undefined, { hasWorkers: true });
-    const query = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
-    let answered = false;
-    const requested = world.post('query', { query }).finally(() => {
-      answered = true;
-    });
-    const startMs = world.clock.now();
-    while (!answered) {
-      // Nothing waits for the clock until the request has arrived.
-      await world.clock.advance(10_000);
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    const { status, body } = await requested;
-    t.equal(status, 503);
-    t.match(body, { status: 'error', errorType: 'timeout', error: /timed out/ });
-    t.ok(world.clock.now() - startMs >= 10_000);
-    t.equal((await world.post('query', { query: '1' })).status, 200);
-  },
-);
+test('LIMIT-03: a query times out after 10 seconds, its caller is answered and its thread is freed', async (t) => {
+  const world = await startPromqlServer(t, undefined, { hasWorkers: true });
+  const query = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
+  let answered = false;
+  const requested = world.post('query', { query }).finally(() => {
+    answered = true;
+  });
+  const startMs = world.clock.now();
+  while (!answered) {
+    // Nothing waits for the clock until the request has arrived.
+    await world.clock.advance(10_000);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const { status, body } = await requested;
+  t.equal(status, 503);
+  t.match(body, { status: 'error', errorType: 'timeout', error: /timed out/ });
+  t.ok(world.clock.now() - startMs >= 10_000);
+  t.equal((await world.post('query', { query: '1' })).status, 200);
+});
 
-t.test('ERR-07: absent samples are not zero', async (t) => {
+test('ERR-07: absent samples are not zero', async (t) => {
   const later = NOW + 301;
   t.same(
     (await w.query(`sum(${CPU})`, later)).result,
@@ -136,33 +124,30 @@ t.test('ERR-07: absent samples are not zero', async (t) => {
   t.ok(values.every(([, value]: [number, string]) => Number(value) > 0));
 });
 
-t.test(
-  'LIMIT-04: a step below 30 seconds is raised, with a warning that names the setting',
-  async (t) => {
-    const range = `query=${CPU}&start=${HOUR_AGO}&end=${NOW}`;
-    t.equal((await w.post('query_range', `${range}&step=30`)).status, 200);
-    const { status, body } = await w.post('query_range', `${range}&step=15`);
-    t.equal(status, 200);
-    t.match(body, { warnings: [/the step of 15 s was raised to 30 s.*Scrape interval/] });
-    const times = body.data.result[0].values.map(([time]: [number]) => time);
-    t.equal(times[1] - times[0], 30);
-    const most = `query=1&start=0&end=${10_000 * 30}&step=15`;
-    t.match((await w.post('query_range', most)).body.error, /10,000 points/, 'of the raised step');
-    t.equal(
-      (await w.query(`count_over_time(${CPU}{vm="vm-1"}[5m:1s])`)).result.length,
-      1,
-      'not of the engine',
-    );
-  },
-);
+test('LIMIT-04: a step below 30 seconds is raised, with a warning that names the setting', async (t) => {
+  const range = `query=${CPU}&start=${HOUR_AGO}&end=${NOW}`;
+  t.equal((await w.post('query_range', `${range}&step=30`)).status, 200);
+  const { status, body } = await w.post('query_range', `${range}&step=15`);
+  t.equal(status, 200);
+  t.match(body, { warnings: [/the step of 15 s was raised to 30 s.*Scrape interval/] });
+  const times = body.data.result[0].values.map(([time]: [number]) => time);
+  t.equal(times[1] - times[0], 30);
+  const most = `query=1&start=0&end=${10_000 * 30}&step=15`;
+  t.match((await w.post('query_range', most)).body.error, /10,000 points/, 'of the raised step');
+  t.equal(
+    (await w.query(`count_over_time(${CPU}{vm="vm-1"}[5m:1s])`)).result.length,
+    1,
+    'not of the engine',
+  );
+});
 
-t.test('LIMIT-05: a series has at most 10,000 points, both ends counted', async (t) => {
+test('LIMIT-05: a series has at most 10,000 points, both ends counted', async (t) => {
   const range = (end: number) => w.api(`query_range?query=1&start=0&end=${end}&step=30`);
   t.equal((await range(299_970)).body.data.result[0].values.length, 10_000);
   t.equal((await range(300_000)).status, 400);
 });
 
-t.test('LIMIT-06: an expression has at most 16 KiB, by GET and by POST', async (t) => {
+test('LIMIT-06: an expression has at most 16 KiB, by GET and by POST', async (t) => {
   const others = 'vm-3|'.repeat(3000);
   const expression = `count(${CPU}{vm=~"${others}vm-1"})`.padEnd(16 * 1024, '   \n');
   const posted = await w.post('query', { query: expression });
@@ -174,7 +159,7 @@ t.test('LIMIT-06: an expression has at most 16 KiB, by GET and by POST', async (
   t.equal((await w.post('query', { query: `${expression} ` })).status, 400);
 });
 
-t.test('LIMIT-01: hosted retention is 7 days, and nothing older is read', async (t) => {
+test('LIMIT-01: hosted retention is 7 days, and nothing older is read', async (t) => {
   const world = await startPromqlServer(t);
   const day = 86_400_000;
   const values = () => [{ series: 'a', value: 1 }];
@@ -191,7 +176,7 @@ t.test('LIMIT-01: hosted retention is 7 days, and nothing older is read', async 
   t.same((await world.query('a', (START_MS - 6 * day) / 1000)).result, []);
 });
 
-t.test('LIMIT-02: each sample, taken every 30 seconds, is a point of its own', async (t) => {
+test('LIMIT-02: each sample, taken every 30 seconds, is a point of its own', async (t) => {
   const range = { start: String(NOW - 600), end: String(NOW), step: '30' };
   const query = `${CPU}{vm="vm-1"}`;
   const { body } = await w.post('query_range', { query, ...range });
@@ -201,27 +186,24 @@ t.test('LIMIT-02: each sample, taken every 30 seconds, is a point of its own', a
   t.equal(result[0].value[1], '20');
 });
 
-t.test(
-  'LIMIT-07: a response has at most 4 MiB, and a larger one is refused as a whole',
-  async (t) => {
-    const ask = (series: number) => {
-      const one = (i: number) => `label_replace(vector(time()),"i","${i}","","")`;
-      const query = Array.from({ length: series }, (_, i) => one(i)).join(' or ');
-      const range = { start: String(NOW - 9_999 * 30), end: String(NOW), step: '30' };
-      return w.post('query_range', { query, ...range });
-    };
-    const fits = await ask(16);
-    t.equal(fits.status, 200);
-    t.equal(fits.body.data.result.length, 16);
-    const bytes = Buffer.byteLength(fits.text);
-    t.ok(bytes > 3.5 * 2 ** 20 && bytes <= 4 * 2 ** 20, `${bytes} bytes`);
-    const large = await ask(18);
-    t.match(large, { status: 422, body: { errorType: 'execution', error: /4194304 bytes/ } });
-    t.notOk('data' in large.body, 'not even a part of it');
-  },
-);
+test('LIMIT-07: a response has at most 4 MiB, and a larger one is refused as a whole', async (t) => {
+  const ask = (series: number) => {
+    const one = (i: number) => `label_replace(vector(time()),"i","${i}","","")`;
+    const query = Array.from({ length: series }, (_, i) => one(i)).join(' or ');
+    const range = { start: String(NOW - 9_999 * 30), end: String(NOW), step: '30' };
+    return w.post('query_range', { query, ...range });
+  };
+  const fits = await ask(16);
+  t.equal(fits.status, 200);
+  t.equal(fits.body.data.result.length, 16);
+  const bytes = Buffer.byteLength(fits.text);
+  t.ok(bytes > 3.5 * 2 ** 20 && bytes <= 4 * 2 ** 20, `${bytes} bytes`);
+  const large = await ask(18);
+  t.match(large, { status: 422, body: { errorType: 'execution', error: /4194304 bytes/ } });
+  t.notOk('data' in large.body, 'not even a part of it');
+});
 
-t.test('ERR-01: a PromQL query over the concurrency limit gets 429 with Retry-After', async (t) => {
+test('ERR-01: a PromQL query over the concurrency limit gets 429 with Retry-After', async (t) => {
   const slow = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
   // Each waits with 32 KiB, and all of one key with at most 4 MiB.
   const query = slow.padEnd(16_000);
@@ -240,45 +222,42 @@ t.test('ERR-01: a PromQL query over the concurrency limit gets 429 with Retry-Af
   );
 });
 
-t.test(
-  'LIMIT-08: a project over its concurrency gets 429 with Retry-After and delays no other',
-  async (t) => {
-    const part = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
-    const slow = `${part} + ${part} + ${part}`;
-    const other = await w.issue('other', ['monitoring.read']);
-    const ask = { project: 'other', key: other };
-    t.equal((await w.api('query?query=1', ask)).status, 200);
-    let answered = 0;
-    const count = <T>(answer: T): T => {
-      answered++;
-      return answer;
-    };
-    const keys = [{}, { key: await w.issue('demo', ['monitoring.read']) }];
-    const requested = Array.from({ length: 90 }, (_, i) =>
-      w.api(`query?query=${encodeURIComponent(slow)}`, keys[i % 2]).then(count),
-    );
-    await until('all others wait', () => w.gate.counts().query.waiting >= 90 - 8 || undefined);
-    const theirs = await w.api('query?query=1', ask);
-    t.equal(theirs.status, 200);
-    t.equal(theirs.body.data.result[1], '1');
-    t.equal(w.running(), 2, 'earlier ones still run');
-    t.equal(answered, 0, 'and the others wait');
-    // Eight slots become free at the last moment, when the queries in them time out.
-    await w.clock.advance(10_000);
-    await w.clock.advance(10_000);
-    const answers = await Promise.all(requested);
-    const refused = answers.filter(({ status }) => status === 429);
-    t.equal(refused.length, 90 - 8 - 8, 'those without a slot within 10 s');
-    for (const { headers, body } of refused) {
-      t.match(headers['retry-after'], /^\d+$/);
-      t.match(body, {
-        status: 'error',
-        errorType: 'too_many_requests',
-        error: /^TOO_MANY_REQUESTS: /,
-      });
-    }
-    const others = answers.filter(({ status }) => status !== 429);
-    t.ok(others.every(({ body }) => body.errorType === 'timeout'));
-    t.equal((await w.post('query', { query: '1' })).status, 200);
-  },
-);
+test('LIMIT-08: a project over its concurrency gets 429 with Retry-After and delays no other', async (t) => {
+  const part = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
+  const slow = `${part} + ${part} + ${part}`;
+  const other = await w.issue('other', ['monitoring.read']);
+  const ask = { project: 'other', key: other };
+  t.equal((await w.api('query?query=1', ask)).status, 200);
+  let answered = 0;
+  const count = <T>(answer: T): T => {
+    answered++;
+    return answer;
+  };
+  const keys = [{}, { key: await w.issue('demo', ['monitoring.read']) }];
+  const requested = Array.from({ length: 90 }, (_, i) =>
+    w.api(`query?query=${encodeURIComponent(slow)}`, keys[i % 2]).then(count),
+  );
+  await until('all others wait', () => w.gate.counts().query.waiting >= 90 - 8 || undefined);
+  const theirs = await w.api('query?query=1', ask);
+  t.equal(theirs.status, 200);
+  t.equal(theirs.body.data.result[1], '1');
+  t.equal(w.running(), 2, 'earlier ones still run');
+  t.equal(answered, 0, 'and the others wait');
+  // Eight slots become free at the last moment, when the queries in them time out.
+  await w.clock.advance(10_000);
+  await w.clock.advance(10_000);
+  const answers = await Promise.all(requested);
+  const refused = answers.filter(({ status }) => status === 429);
+  t.equal(refused.length, 90 - 8 - 8, 'those without a slot within 10 s');
+  for (const { headers, body } of refused) {
+    t.match(headers['retry-after'], /^\d+$/);
+    t.match(body, {
+      status: 'error',
+      errorType: 'too_many_requests',
+      error: /^TOO_MANY_REQUESTS: /,
+    });
+  }
+  const others = answers.filter(({ status }) => status !== 429);
+  t.ok(others.every(({ body }) => body.errorType === 'timeout'));
+  t.equal((await w.post('query', { query: '1' })).status, 200);
+});

@@ -2,7 +2,7 @@
  * Parameters of the PromQL URL: how a request is parsed, observed as the request to the query
  * threads, and how an invalid one is refused.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { PromqlError } from '../../../src/telemetry/promql/errors.ts';
 import { errorAnswer } from '../../../src/telemetry/query/promql/promql-json.ts';
 import { START_MS } from '../../support/host-in-memory.ts';
@@ -11,7 +11,7 @@ import { formBody, startPromqlRoutes } from '../../support/promql-routes.ts';
 const TIME_MS_MAX = 8_640_000_000_000_000;
 const ever = { startMs: -TIME_MS_MAX, endMs: TIME_MS_MAX };
 
-t.test('each path of the API is parsed as its query request', async (t) => {
+test('each path of the API is parsed as its query request', async (t) => {
   const { send, post, requests } = await startPromqlRoutes(t);
   const instant = { kind: 'instant', expression: 'up', timeMs: START_MS };
   const range = { kind: 'range', expression: 'up', startMs: 0, endMs: 60_000, stepMs: 30_000 };
@@ -134,7 +134,7 @@ t.test('each path of the API is parsed as its query request', async (t) => {
   }
 });
 
-t.test('parameters of URL and form are one set, and the body’s first value counts', async (t) => {
+test('parameters of URL and form are one set, and the body’s first value counts', async (t) => {
   const { send, requests } = await startPromqlRoutes(t);
   const expressionOf = async (url: string, form?: string) => {
     requests.length = 0;
@@ -161,7 +161,7 @@ t.test('parameters of URL and form are one set, and the body’s first value cou
   });
 });
 
-t.test('invalid parameters are refused in the words of Prometheus', async (t) => {
+test('invalid parameters are refused in the words of Prometheus', async (t) => {
   const { send, requests } = await startPromqlRoutes(t);
   const range = 'query_range?query=up&';
   const rows: readonly [path: string, error: string][] = [
@@ -239,23 +239,20 @@ t.test('invalid parameters are refused in the words of Prometheus', async (t) =>
   t.same(requests, [], 'no query thread was called');
 });
 
-t.test(
-  'a step below 30 seconds is raised, with the name of the data source’s setting',
-  async (t) => {
-    const { send, requests } = await startPromqlRoutes(t);
-    for (const step of ['15', '29.999', '1s', '29s999ms']) {
-      const answer = await send(`/api/v1/query_range?query=up&start=0&end=60&step=${step}`);
-      t.equal(answer.status, 200, step);
-    }
-    for (const { operation, notices } of requests) {
-      t.match(operation, { stepMs: 30_000 });
-      t.match(notices, [/^the step of \S+ s was raised to 30 s.*"Scrape interval"/]);
-    }
-    t.equal(requests.length, 4);
-  },
-);
+test('a step below 30 seconds is raised, with the name of the data source’s setting', async (t) => {
+  const { send, requests } = await startPromqlRoutes(t);
+  for (const step of ['15', '29.999', '1s', '29s999ms']) {
+    const answer = await send(`/api/v1/query_range?query=up&start=0&end=60&step=${step}`);
+    t.equal(answer.status, 200, step);
+  }
+  for (const { operation, notices } of requests) {
+    t.match(operation, { stepMs: 30_000 });
+    t.match(notices, [/^the step of \S+ s was raised to 30 s.*"Scrape interval"/]);
+  }
+  t.equal(requests.length, 4);
+});
 
-t.test('an expression, and all selectors together, have at most 16 KiB', async (t) => {
+test('an expression, and all selectors together, have at most 16 KiB', async (t) => {
   const { send, post, requests } = await startPromqlRoutes(t);
   const most = 'x'.repeat(16 * 1024);
   const over = `${'ü'.repeat(8 * 1024)}x`;
@@ -276,7 +273,7 @@ t.test('an expression, and all selectors together, have at most 16 KiB', async (
   t.equal(requests.length, 2);
 });
 
-t.test('an error in an expression names the parameter that contained it', async (t) => {
+test('an error in an expression names the parameter that contained it', async (t) => {
   const reported = (...from: Parameters<typeof errorAnswer>) => {
     const { status, body } = errorAnswer(...from);
     return { status, ...JSON.parse(Buffer.from(body).toString()), httpStatus: status };

@@ -4,7 +4,7 @@
  */
 import { setImmediate as yieldIfDue } from 'node:timers/promises';
 import fc from 'fast-check';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { readableSeries } from '../../../streams/telemetry/metrics/readable-series.ts';
 import { parseLabels, splitSeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import { DAY, HOUR, START } from '../../support/history-from-log.ts';
@@ -35,7 +35,7 @@ function start(t: Test): HistoryQueries {
   return world;
 }
 
-t.test('a row is read as its samples and its state', async (t) => {
+test('a row is read as its samples and its state', async (t) => {
   const world = start(t);
   const used = 'svc_vm_cpu_seconds_total';
   const memory = { svc_vm_memory_total_bytes: 100, svc_vm_memory_free_bytes: 60 };
@@ -61,7 +61,7 @@ t.test('a row is read as its samples and its state', async (t) => {
   t.same(await world.instant('{vm="a"}', STEP), expected, 'and the same from a chunk');
 });
 
-t.test('a reading that a row lacks is absent, and never zero', async (t) => {
+test('a reading that a row lacks is absent, and never zero', async (t) => {
   const world = start(t);
   world.append({ at: 0, state: 0, vcpus: Number.NaN, values: { other: 1 } });
   world.append({ at: STEP, state: 3, vcpus: Number.NaN, values: { svc_vm_cpu_seconds_total: 1 } });
@@ -75,7 +75,7 @@ t.test('a reading that a row lacks is absent, and never zero', async (t) => {
   t.same(await world.instant('absent(svc_vm_vcpus)', STEP), { '{}': 1 });
 });
 
-t.test('a reading is returned as its source sent it, even if it could be derived', async (t) => {
+test('a reading is returned as its source sent it, even if it could be derived', async (t) => {
   const world = start(t);
   const both = { svc_vm_memory_total_bytes: 100, svc_vm_memory_free_bytes: 60 };
   world.append({ at: 0, values: { ...both, svc_vm_memory_used_bytes: 33 } });
@@ -86,7 +86,7 @@ t.test('a reading is returned as its source sent it, even if it could be derived
   t.equal((await world.instant('svc_vm_running', STEP))[`svc_vm_running{${A}}`], 0);
 });
 
-t.test('MEAS-12: an impossible reading has no sample, and its counters stay', async (t) => {
+test('MEAS-12: an impossible reading has no sample, and its counters stay', async (t) => {
   const world = start(t);
   const size = 'svc_vm_filesystem_size_bytes{mountpoint="/"}';
   const full = 'svc_vm_filesystem_used_bytes{mountpoint="/"}';
@@ -111,7 +111,7 @@ t.test('MEAS-12: an impossible reading has no sample, and its counters stay', as
   t.same(await seen(), [1, 2, 1, 0, 3], 'and the same from a chunk');
 });
 
-t.test('a utilization looks back over a flush and over midnight', async (t) => {
+test('a utilization looks back over a flush and over midnight', async (t) => {
   const world = start(t);
   const midnight = 12 * HOUR;
   const row = (steps: number) => {
@@ -137,7 +137,7 @@ t.test('a utilization looks back over a flush and over midnight', async (t) => {
   t.same(counted, { [`{${A}}`]: 3 }, 'not over a gap, nor over a boot');
 });
 
-t.test('a renamed VM has one history under its new name', async (t) => {
+test('a renamed VM has one history under its new name', async (t) => {
   const world = start(t);
   world.record('a', 'old', { datacenter: 'dc-1' });
   world.append(...rising('x', 10));
@@ -153,7 +153,7 @@ t.test('a renamed VM has one history under its new name', async (t) => {
   t.same(await world.instant('x{vm_name="old"}', 9 * STEP), {});
 });
 
-t.test('a VM recreated under the same name is another series', async (t) => {
+test('a VM recreated under the same name is another series', async (t) => {
   const world = start(t);
   world.record('one', 'web');
   world.record('two', 'web');
@@ -165,7 +165,7 @@ t.test('a VM recreated under the same name is another series', async (t) => {
   });
 });
 
-t.test('nothing older than retention exists, even if its chunk does', async (t) => {
+test('nothing older than retention exists, even if its chunk does', async (t) => {
   const world = start(t);
   world.append(...rising('x', 120));
   await world.history.flush();
@@ -184,7 +184,7 @@ t.test('nothing older than retention exists, even if its chunk does', async (t) 
   t.same(envelopeOf(await world.run(range)).data, []);
 });
 
-t.test('labels are those of rows within range and retention, for VMs and for series', async (t) => {
+test('labels are those of rows within range and retention, for VMs and for series', async (t) => {
   const world = start(t);
   const rowsAt = (at: number, vm: string, name: string) => ({ at, vm, values: { [name]: 1 } });
   world.append(rowsAt(0, 'a', 'old'), rowsAt(0, 'gone', 'old'), rowsAt(7 * DAY, 'a', 'new'));
@@ -200,7 +200,7 @@ t.test('labels are those of rows within range and retention, for VMs and for ser
   t.notOk((await valuesOf('__name__')).includes('old'), 'nor is its neighbour in time reported');
 });
 
-t.test('metadata covers the rows in the range, superset by chunk', async (t) => {
+test('metadata covers the rows in the range, superset by chunk', async (t) => {
   const world = start(t);
   world.record('a', 'web');
   world.append({ at: 0, values: { 'old{device="vda"}': 1 } }, { at: 2 * DAY, values: { new: 1 } });
@@ -224,7 +224,7 @@ t.test('metadata covers the rows in the range, superset by chunk', async (t) => 
   t.match(limited, { data: ['new'], warnings: ['results truncated due to limit'] });
 });
 
-t.test('projects with the same VM ids never see each other, in any order of queries', async (t) => {
+test('projects with the same VM ids never see each other, in any order of queries', async (t) => {
   const world = start(t);
   const projects = ['one', 'two'];
   for (const [i, project] of projects.entries()) {
@@ -267,25 +267,22 @@ t.test('projects with the same VM ids never see each other, in any order of quer
   t.same(await world.instant('{vm="a"}', STEP, 'nobody'), {});
 });
 
-t.test(
-  'a series of a stale data center has a warning with its newest observation time',
-  async (t) => {
-    const world = start(t);
-    world.record('a', 'web');
-    world.record('b', 'db', { datacenter: 'dc-2' });
-    world.append({ at: 0, values: { x: 1 } }, { at: STEP, vm: 'b', values: { y: 1 } });
-    world.stale.push('dc-1');
-    const ask = async (expression: string) =>
-      envelopeOf(await world.run({ kind: 'instant', expression, timeMs: START + STEP })).warnings;
-    const newest = new Date(START).toISOString();
-    const warning = `data center "dc-1" is stale: its newest observation is of ${newest}`;
-    t.same(await ask('x'), [warning]);
-    t.same(await ask('sum(x) > 5'), [warning], 'even if no result is left');
-    t.same(await ask('y'), undefined);
-    await world.history.flush();
-    t.same(await ask('x'), [warning], 'and the same from a chunk');
-  },
-);
+test('a series of a stale data center has a warning with its newest observation time', async (t) => {
+  const world = start(t);
+  world.record('a', 'web');
+  world.record('b', 'db', { datacenter: 'dc-2' });
+  world.append({ at: 0, values: { x: 1 } }, { at: STEP, vm: 'b', values: { y: 1 } });
+  world.stale.push('dc-1');
+  const ask = async (expression: string) =>
+    envelopeOf(await world.run({ kind: 'instant', expression, timeMs: START + STEP })).warnings;
+  const newest = new Date(START).toISOString();
+  const warning = `data center "dc-1" is stale: its newest observation is of ${newest}`;
+  t.same(await ask('x'), [warning]);
+  t.same(await ask('sum(x) > 5'), [warning], 'even if no result is left');
+  t.same(await ask('y'), undefined);
+  await world.history.flush();
+  t.same(await ask('x'), [warning], 'and the same from a chunk');
+});
 
 interface Move {
   readonly kind: 'append' | 'flush' | 'retain' | 'query';
@@ -313,7 +310,7 @@ async function everythingOf(world: HistoryQueries): Promise<readonly string[]> {
   return result.map((one) => JSON.stringify(one)).sort();
 }
 
-t.test('series are the same wherever their rows are: head, chunks, late, merged', async (t) => {
+test('series are the same wherever their rows are: head, chunks, late, merged', async (t) => {
   let worlds = 0;
   const property = fc.asyncProperty(moves, cacheBytes, async (list, cacheBytesMax) => {
     const folder = t.testdir({ kept: {}, plain: {} });
@@ -379,7 +376,7 @@ function rowAt(i: number): ReportedRow {
   return { at: 6 * HOUR + i * 72_000, values, boot, vcpus, state: i % 4 };
 }
 
-t.test('a query that races appends and flushes sees each row exactly once', async (t) => {
+test('a query that races appends and flushes sees each row exactly once', async (t) => {
   const world = openQueries({ folder: t.testdir() });
   t.teardown(() => world.close());
   let appended = 0;
@@ -410,7 +407,7 @@ t.test('a query that races appends and flushes sees each row exactly once', asyn
   t.pass(`${appended} rows`);
 });
 
-t.test('SRC-21: rates do not span the counters of two sources', async (t) => {
+test('SRC-21: rates do not span the counters of two sources', async (t) => {
   const world = start(t);
   const name = 'svc_vm_network_receive_bytes_total';
   /**

@@ -4,7 +4,7 @@
  */
 import { connect } from 'node:net';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import t from 'tap';
+import { test } from 'tap';
 import { parseKey } from '../../../src/platform/keys.ts';
 import { PromqlError } from '../../../src/telemetry/promql/errors.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
@@ -12,72 +12,66 @@ import { revokeCredential } from '../../support/credentials.ts';
 import { tester } from '../../support/host-in-memory.ts';
 import { BASE, formBody, rawRequest, startPromqlRoutes } from '../../support/promql-routes.ts';
 
-t.test(
-  'API-06: only an Authorization header with a reading credential of this project is admitted',
-  async (t) => {
-    const { send, keys, requests, clock } = await startPromqlRoutes(t);
-    const url = '/api/v1/query?query=up';
-    const missing = await send(`${url}&access_token=${keys.read}`, {
-      key: null,
-      headers: { 'x-api-key': keys.read, cookie: `token=${keys.read}` },
-    });
-    t.equal(missing.status, 401);
-    t.equal(missing.headers['www-authenticate'], 'Bearer');
-    t.match(missing.body, {
-      status: 'error',
-      errorType: 'unauthorized',
-      error: /^MISSING_CREDENTIAL: /,
-    });
-    t.match((await send(url, { key: 'nonsense' })).body, { error: /^MALFORMED_CREDENTIAL: / });
-    for (const key of [keys.write, keys.collector]) {
-      const { status, body } = await send(url, { key });
-      t.equal(status, 403);
-      t.match(body, { status: 'error', errorType: 'forbidden', error: /^MISSING_CAPABILITY: / });
-    }
-    const refused = await Promise.all(
-      ['other', 'no-such-project', 'Demo', 'demo%00', '%2a', '..', 'demo%2fother', 'demo%20'].map(
-        (project) => send(`/v1/monitoring/projects/${project}/promql${url}`),
-      ),
-    );
-    for (const { status, text, headers } of refused) {
-      t.equal(status, 403);
-      t.match(JSON.parse(text).error, /^PROJECT_BOUNDARY: /);
-      t.equal(text, refused[0]?.text, 'the same whether or not it exists');
-      t.equal(headers['content-length'], refused[0]?.headers['content-length']);
-    }
-    t.same(requests, []);
-    t.equal((await send(`/v1/monitoring/projects/%64emo/promql${url}`)).status, 200, 'the same id');
-    t.match(requests, [{ project: 'demo' }]);
-    await clock.advance(91 * 86_400_000);
-    t.match((await send(url)).body, { error: /^CREDENTIAL_EXPIRED: / });
-  },
-);
+test('API-06: only an Authorization header with a reading credential of this project is admitted', async (t) => {
+  const { send, keys, requests, clock } = await startPromqlRoutes(t);
+  const url = '/api/v1/query?query=up';
+  const missing = await send(`${url}&access_token=${keys.read}`, {
+    key: null,
+    headers: { 'x-api-key': keys.read, cookie: `token=${keys.read}` },
+  });
+  t.equal(missing.status, 401);
+  t.equal(missing.headers['www-authenticate'], 'Bearer');
+  t.match(missing.body, {
+    status: 'error',
+    errorType: 'unauthorized',
+    error: /^MISSING_CREDENTIAL: /,
+  });
+  t.match((await send(url, { key: 'nonsense' })).body, { error: /^MALFORMED_CREDENTIAL: / });
+  for (const key of [keys.write, keys.collector]) {
+    const { status, body } = await send(url, { key });
+    t.equal(status, 403);
+    t.match(body, { status: 'error', errorType: 'forbidden', error: /^MISSING_CAPABILITY: / });
+  }
+  const refused = await Promise.all(
+    ['other', 'no-such-project', 'Demo', 'demo%00', '%2a', '..', 'demo%2fother', 'demo%20'].map(
+      (project) => send(`/v1/monitoring/projects/${project}/promql${url}`),
+    ),
+  );
+  for (const { status, text, headers } of refused) {
+    t.equal(status, 403);
+    t.match(JSON.parse(text).error, /^PROJECT_BOUNDARY: /);
+    t.equal(text, refused[0]?.text, 'the same whether or not it exists');
+    t.equal(headers['content-length'], refused[0]?.headers['content-length']);
+  }
+  t.same(requests, []);
+  t.equal((await send(`/v1/monitoring/projects/%64emo/promql${url}`)).status, 200, 'the same id');
+  t.match(requests, [{ project: 'demo' }]);
+  await clock.advance(91 * 86_400_000);
+  t.match((await send(url)).body, { error: /^CREDENTIAL_EXPIRED: / });
+});
 
-t.test(
-  'two Authorization headers, or headers that name a tenant or a method, change nothing',
-  async (t) => {
-    const { send, keys, server, requests } = await startPromqlRoutes(t);
-    const doubled = await rawRequest(
-      server.baseUrl,
-      `GET ${BASE}/api/v1/query?query=up HTTP/1.1\r\nhost: 127.0.0.1\r\n` +
-        `authorization: Bearer ${keys.read}\r\nauthorization: Bearer ${keys.other}\r\n`,
-    );
-    t.match(doubled, /^HTTP\/1.1 401 .*MALFORMED_CREDENTIAL/s);
-    t.same(requests, []);
-    const headers = {
-      'x-scope-orgid': 'other',
-      'x-prom-label-proxy': 'other',
-      'x-project': 'other',
-      'x-http-method-override': 'DELETE',
-      'x-original-url': '/v1/monitoring/projects/other/promql/api/v1/query',
-      'x-forwarded-prefix': '/v1/monitoring/projects/other',
-    };
-    t.equal((await send('/api/v1/query?query=up&_method=PUT', { headers })).status, 200);
-    t.match(requests, [{ project: 'demo', operation: { kind: 'instant', expression: 'up' } }]);
-  },
-);
+test('two Authorization headers, or headers that name a tenant or a method, change nothing', async (t) => {
+  const { send, keys, server, requests } = await startPromqlRoutes(t);
+  const doubled = await rawRequest(
+    server.baseUrl,
+    `GET ${BASE}/api/v1/query?query=up HTTP/1.1\r\nhost: 127.0.0.1\r\n` +
+      `authorization: Bearer ${keys.read}\r\nauthorization: Bearer ${keys.other}\r\n`,
+  );
+  t.match(doubled, /^HTTP\/1.1 401 .*MALFORMED_CREDENTIAL/s);
+  t.same(requests, []);
+  const headers = {
+    'x-scope-orgid': 'other',
+    'x-prom-label-proxy': 'other',
+    'x-project': 'other',
+    'x-http-method-override': 'DELETE',
+    'x-original-url': '/v1/monitoring/projects/other/promql/api/v1/query',
+    'x-forwarded-prefix': '/v1/monitoring/projects/other',
+  };
+  t.equal((await send('/api/v1/query?query=up&_method=PUT', { headers })).status, 200);
+  t.match(requests, [{ project: 'demo', operation: { kind: 'instant', expression: 'up' } }]);
+});
 
-t.test('a wrong method on a known path is refused as such, and OPTIONS answers 204', async (t) => {
+test('a wrong method on a known path is refused as such, and OPTIONS answers 204', async (t) => {
   const { send, requests } = await startPromqlRoutes(t);
   const both = [
     'query',
@@ -116,7 +110,7 @@ t.test('a wrong method on a known path is refused as such, and OPTIONS answers 2
   t.same(requests, []);
 });
 
-t.test('API-03: other Prometheus paths and inexact spellings are not found', async (t) => {
+test('API-03: other Prometheus paths and inexact spellings are not found', async (t) => {
   const { send, requests } = await startPromqlRoutes(t);
   const api = [
     'write',
@@ -189,72 +183,66 @@ t.test('API-03: other Prometheus paths and inexact spellings are not found', asy
   t.same(requests, []);
 });
 
-t.test(
-  'a body that is not a plain UTF-8 form is refused unread, and that of a GET is ignored',
-  async (t) => {
-    const { send, requests } = await startPromqlRoutes(t);
-    const form = 'application/x-www-form-urlencoded';
-    const rows: readonly [headers: Record<string, string>, body: string][] = [
-      [{ 'content-type': 'application/json' }, '{"query":"up"}'],
-      [
-        { 'content-type': 'multipart/form-data; boundary=a' },
-        '--a\r\nContent-Disposition: form-data; name="query"\r\n\r\nup\r\n--a--\r\n',
-      ],
-      [{ 'content-type': 'text/plain' }, 'query=up'],
-      [{}, 'query=up'],
-      [{ 'content-type': `${form}; charset=utf-16` }, 'query=up'],
-      [{ 'content-type': `${form}, application/json` }, 'query=up'],
-      [{ 'content-type': form, 'content-encoding': 'gzip' }, 'query=up'],
-      [{ 'content-type': form, 'content-encoding': 'zstd' }, 'query=up'],
-    ];
-    for (const [headers, body] of rows) {
-      const answer = await send('/api/v1/query?query=up', { method: 'POST', headers, body });
-      t.equal(answer.status, 415, JSON.stringify(headers));
-      t.match(answer.body, { status: 'error', errorType: 'bad_data' });
-    }
-    t.same(requests, []);
-    const huge = await send('/api/v1/query', {
-      method: 'POST',
-      ...formBody(`query=${'x'.repeat(1_100_000)}`),
-    });
-    t.equal(huge.status, 413);
-    t.equal(huge.body.errorType, 'bad_data');
-    const fine = { method: 'POST', body: 'query=up' };
-    for (const type of [`${form};charset=UTF-8`, `${form}; charset="utf-8"`, form.toUpperCase()]) {
-      t.equal(
-        (await send('/api/v1/query', { ...fine, headers: { 'content-type': type } })).status,
-        200,
-      );
-    }
-    const empty = { method: 'POST', body: '', headers: { 'content-type': 'application/json' } };
-    t.equal((await send('/api/v1/query?query=up', empty)).status, 200, 'nothing to misread');
-    requests.length = 0;
-    await send('/api/v1/query?query=up', { method: 'GET', ...formBody('query=other') });
-    t.match(requests, [{ operation: { expression: 'up' } }]);
-  },
-);
+test('a body that is not a plain UTF-8 form is refused unread, and that of a GET is ignored', async (t) => {
+  const { send, requests } = await startPromqlRoutes(t);
+  const form = 'application/x-www-form-urlencoded';
+  const rows: readonly [headers: Record<string, string>, body: string][] = [
+    [{ 'content-type': 'application/json' }, '{"query":"up"}'],
+    [
+      { 'content-type': 'multipart/form-data; boundary=a' },
+      '--a\r\nContent-Disposition: form-data; name="query"\r\n\r\nup\r\n--a--\r\n',
+    ],
+    [{ 'content-type': 'text/plain' }, 'query=up'],
+    [{}, 'query=up'],
+    [{ 'content-type': `${form}; charset=utf-16` }, 'query=up'],
+    [{ 'content-type': `${form}, application/json` }, 'query=up'],
+    [{ 'content-type': form, 'content-encoding': 'gzip' }, 'query=up'],
+    [{ 'content-type': form, 'content-encoding': 'zstd' }, 'query=up'],
+  ];
+  for (const [headers, body] of rows) {
+    const answer = await send('/api/v1/query?query=up', { method: 'POST', headers, body });
+    t.equal(answer.status, 415, JSON.stringify(headers));
+    t.match(answer.body, { status: 'error', errorType: 'bad_data' });
+  }
+  t.same(requests, []);
+  const huge = await send('/api/v1/query', {
+    method: 'POST',
+    ...formBody(`query=${'x'.repeat(1_100_000)}`),
+  });
+  t.equal(huge.status, 413);
+  t.equal(huge.body.errorType, 'bad_data');
+  const fine = { method: 'POST', body: 'query=up' };
+  for (const type of [`${form};charset=UTF-8`, `${form}; charset="utf-8"`, form.toUpperCase()]) {
+    t.equal(
+      (await send('/api/v1/query', { ...fine, headers: { 'content-type': type } })).status,
+      200,
+    );
+  }
+  const empty = { method: 'POST', body: '', headers: { 'content-type': 'application/json' } };
+  t.equal((await send('/api/v1/query?query=up', empty)).status, 200, 'nothing to misread');
+  requests.length = 0;
+  await send('/api/v1/query?query=up', { method: 'GET', ...formBody('query=other') });
+  t.match(requests, [{ operation: { expression: 'up' } }]);
+});
 
-t.test(
-  'unsupported calls answer as empty, and the version as one that Grafana understands',
-  async (t) => {
-    const { send, post, requests } = await startPromqlRoutes(t);
-    const data = async (path: string) => (await send(`/api/v1/${path}`)).body;
-    t.same(await data('rules?type=alert'), { status: 'success', data: { groups: [] } });
-    t.same(await data('alerts'), { status: 'success', data: { alerts: [] } });
-    const inMs = 'query=test&start=1700000000000&end=1700000600000';
-    t.same(await data(`query_exemplars?${inMs}`), { status: 'success', data: [] });
-    t.same((await post('/api/v1/query_exemplars', inMs)).body, { status: 'success', data: [] });
-    const { data: build } = await data('status/buildinfo');
-    t.match(build.version, /^3\.\d+\.\d+$/);
-    for (const part of ['version', 'revision', 'branch', 'buildUser', 'buildDate', 'goVersion']) {
-      t.type(build[part], 'string');
-    }
-    t.notOk('features' in build, 'with it, Grafana would look for a ruler');
-    t.same(requests, []);
-  },
-);
+test('unsupported calls answer as empty, and the version as one that Grafana understands', async (t) => {
+  const { send, post, requests } = await startPromqlRoutes(t);
+  const data = async (path: string) => (await send(`/api/v1/${path}`)).body;
+  t.same(await data('rules?type=alert'), { status: 'success', data: { groups: [] } });
+  t.same(await data('alerts'), { status: 'success', data: { alerts: [] } });
+  const inMs = 'query=test&start=1700000000000&end=1700000600000';
+  t.same(await data(`query_exemplars?${inMs}`), { status: 'success', data: [] });
+  t.same((await post('/api/v1/query_exemplars', inMs)).body, { status: 'success', data: [] });
+  const { data: build } = await data('status/buildinfo');
+  t.match(build.version, /^3\.\d+\.\d+$/);
+  for (const part of ['version', 'revision', 'branch', 'buildUser', 'buildDate', 'goVersion']) {
+    t.type(build[part], 'string');
+  }
+  t.notOk('features' in build, 'with it, Grafana would look for a ruler');
+  t.same(requests, []);
+});
 
-t.test('metadata has type, help and unit of the project’s metrics only', async (t) => {
+test('metadata has type, help and unit of the project’s metrics only', async (t) => {
   const names = ['own_series', 'svc_vm_cpu_seconds_total', 'svc_vm_memory_free_bytes'];
   const body = Buffer.from(JSON.stringify({ status: 'success', data: names }));
   const { send, requests } = await startPromqlRoutes(t, async () => {
@@ -274,7 +262,7 @@ t.test('metadata has type, help and unit of the project’s metrics only', async
   t.ok(requests.every(({ project }) => project === 'demo'));
 });
 
-t.test('an answer is compressed as the client prefers, and declares it', async (t) => {
+test('an answer is compressed as the client prefers, and declares it', async (t) => {
   const identity = Buffer.from('{}');
   const packed = { identity, gzip: gzipSync(identity), zstd: zstdCompressSync(identity) };
   const { send } = await startPromqlRoutes(t, async ({ encoding }) => {
@@ -305,42 +293,39 @@ t.test('an answer is compressed as the client prefers, and declares it', async (
   }
 });
 
-t.test(
-  'a failed query keeps its kind of error, and an unexpected error is only logged',
-  async (t) => {
-    let fault: Error = new Error('the secret inside');
-    const { send, lines } = await startPromqlRoutes(t, async () => {
-      throw fault;
+test('a failed query keeps its kind of error, and an unexpected error is only logged', async (t) => {
+  let fault: Error = new Error('the secret inside');
+  const { send, lines } = await startPromqlRoutes(t, async () => {
+    throw fault;
+  });
+  const ask = (path = 'query?query=up') => send(`/api/v1/${path}`);
+  const internal = await ask();
+  t.equal(internal.status, 500);
+  t.match(internal.body, { status: 'error', errorType: 'internal', error: /request id/ });
+  t.notMatch(internal.text, 'secret');
+  t.match(lines.join('\n'), 'the secret inside');
+  fault = new Refusal('TOO_MANY_REQUESTS', 'Others run', { retryAfterSeconds: '2' });
+  for (const path of ['query?query=up', 'labels', 'metadata']) {
+    const busy = await ask(path);
+    t.equal(busy.status, 429);
+    t.equal(busy.headers['retry-after'], '2');
+    t.match(busy.body, {
+      errorType: 'too_many_requests',
+      error: 'TOO_MANY_REQUESTS: Others run',
     });
-    const ask = (path = 'query?query=up') => send(`/api/v1/${path}`);
-    const internal = await ask();
-    t.equal(internal.status, 500);
-    t.match(internal.body, { status: 'error', errorType: 'internal', error: /request id/ });
-    t.notMatch(internal.text, 'secret');
-    t.match(lines.join('\n'), 'the secret inside');
-    fault = new Refusal('TOO_MANY_REQUESTS', 'Others run', { retryAfterSeconds: '2' });
-    for (const path of ['query?query=up', 'labels', 'metadata']) {
-      const busy = await ask(path);
-      t.equal(busy.status, 429);
-      t.equal(busy.headers['retry-after'], '2');
-      t.match(busy.body, {
-        errorType: 'too_many_requests',
-        error: 'TOO_MANY_REQUESTS: Others run',
-      });
-    }
-    fault = new Refusal('NOT_READY', 'The log is being read');
-    const early = await ask();
-    t.equal(early.status, 503);
-    t.match(early.body, { errorType: 'unavailable', error: /^NOT_READY: / });
-    t.ok(early.headers['retry-after']);
-    fault = new Refusal('QUERY_TIMEOUT', 'Took too long');
-    t.match(await ask(), { status: 503, body: { errorType: 'timeout' } });
-    fault = new PromqlError('execution', 'many-to-many');
-    t.match(await ask(), { status: 422, body: { errorType: 'execution', error: 'many-to-many' } });
-  },
-);
+  }
+  fault = new Refusal('NOT_READY', 'The log is being read');
+  const early = await ask();
+  t.equal(early.status, 503);
+  t.match(early.body, { errorType: 'unavailable', error: /^NOT_READY: / });
+  t.ok(early.headers['retry-after']);
+  fault = new Refusal('QUERY_TIMEOUT', 'Took too long');
+  t.match(await ask(), { status: 503, body: { errorType: 'timeout' } });
+  fault = new PromqlError('execution', 'many-to-many');
+  t.match(await ask(), { status: 422, body: { errorType: 'execution', error: 'many-to-many' } });
+});
 
-t.test('a client that hangs up cancels its query', async (t) => {
+test('a client that hangs up cancels its query', async (t) => {
   const started = Promise.withResolvers<void>();
   const gone = Promise.withResolvers<string>();
   const { server, keys, lines } = await startPromqlRoutes(t, (_request, signal) => {
@@ -363,7 +348,7 @@ t.test('a client that hangs up cancels its query', async (t) => {
   t.same(lines, [], 'which is not a fault of the service');
 });
 
-t.test('the base answers promtool whether the service is healthy and ready', async (t) => {
+test('the base answers promtool whether the service is healthy and ready', async (t) => {
   const { send, health } = await startPromqlRoutes(t);
   for (const path of ['/-/healthy', '/-/ready']) {
     const answer = await send(path);
@@ -379,7 +364,7 @@ t.test('the base answers promtool whether the service is healthy and ready', asy
   t.equal((await send('/-/healthy')).status, 200);
 });
 
-t.test('a result is not returned if the key was revoked while it was computed', async (t) => {
+test('a result is not returned if the key was revoked while it was computed', async (t) => {
   let revoked = async (): Promise<unknown> => undefined;
   const { send, host, keys } = await startPromqlRoutes(t, async () => {
     await revoked();

@@ -4,7 +4,7 @@
  * `TEN` id.
  */
 import { randomUUID } from 'node:crypto';
-import t from 'tap';
+import t, { test } from 'tap';
 import { START_MS } from '../../support/host-in-memory.ts';
 import { formBody, rawRequest } from '../../support/promql-routes.ts';
 import { rowsOf, startPromqlServer } from '../../support/promql-server.ts';
@@ -13,54 +13,51 @@ import { cpuSpec } from '../../support/rule-spec.ts';
 
 const tenants = await startTenants(t);
 
-t.test(
-  'TEN-09: series, labels and label values stay within the project for any match[]',
-  async (t) => {
-    const matches = [
-      '',
-      'match[]=',
-      `match[]=${M}`,
-      'match[]=secret_metric',
-      'match[]={project="other"}',
-      'match[]={project!="demo"}',
-      'match[]={__name__=~".%2B"}',
-      `match[]=${M}&match[]=secret_metric&match[]={project="third"}`,
-      `match[]={}&match[]=${M}`,
-      `match[]=${M}{project="demo",project="other"}`,
-      'match[]={vm="vm-1"}&start=0&end=9999999999&limit=1000',
-    ].map((text) => text.replaceAll('"', '%22').replaceAll('{', '%7B').replaceAll('}', '%7D'));
-    const paths = [
-      'series',
-      'labels',
-      ...[
-        '__name__',
-        'project',
-        'vm',
-        'vm_name',
-        'secret_label',
-        'U__secret__label',
-        'datacenter',
-      ].map((name) => `label/${name}/values`),
-    ];
-    const requests = paths.flatMap((path) =>
-      matches.map((text) => ({ path: `/api/v1/${path}?${text}` })),
-    );
-    const posted = ['series', 'labels'].flatMap((path) =>
-      matches.map((text) => ({ path: `/api/v1/${path}`, method: 'POST', ...formBody(text) })),
-    );
-    await tenants.sameAsAlone(t, [
-      ...requests,
-      ...posted,
-      { path: '/api/v1/metadata' },
-      { path: '/api/v1/metadata?metric=secret_metric' },
-    ]);
-    const { body } = await tenants.shared.api('label/project/values');
-    t.same(body.data, ['demo']);
-    t.same((await tenants.shared.api('metadata?metric=secret_metric')).body.data, {});
-  },
-);
+test('TEN-09: series, labels and label values stay within the project for any match[]', async (t) => {
+  const matches = [
+    '',
+    'match[]=',
+    `match[]=${M}`,
+    'match[]=secret_metric',
+    'match[]={project="other"}',
+    'match[]={project!="demo"}',
+    'match[]={__name__=~".%2B"}',
+    `match[]=${M}&match[]=secret_metric&match[]={project="third"}`,
+    `match[]={}&match[]=${M}`,
+    `match[]=${M}{project="demo",project="other"}`,
+    'match[]={vm="vm-1"}&start=0&end=9999999999&limit=1000',
+  ].map((text) => text.replaceAll('"', '%22').replaceAll('{', '%7B').replaceAll('}', '%7D'));
+  const paths = [
+    'series',
+    'labels',
+    ...[
+      '__name__',
+      'project',
+      'vm',
+      'vm_name',
+      'secret_label',
+      'U__secret__label',
+      'datacenter',
+    ].map((name) => `label/${name}/values`),
+  ];
+  const requests = paths.flatMap((path) =>
+    matches.map((text) => ({ path: `/api/v1/${path}?${text}` })),
+  );
+  const posted = ['series', 'labels'].flatMap((path) =>
+    matches.map((text) => ({ path: `/api/v1/${path}`, method: 'POST', ...formBody(text) })),
+  );
+  await tenants.sameAsAlone(t, [
+    ...requests,
+    ...posted,
+    { path: '/api/v1/metadata' },
+    { path: '/api/v1/metadata?metric=secret_metric' },
+  ]);
+  const { body } = await tenants.shared.api('label/project/values');
+  t.same(body.data, ['demo']);
+  t.same((await tenants.shared.api('metadata?metric=secret_metric')).body.data, {});
+});
 
-t.test('TEN-10: path encodings, slashes and case lead to no other project', async (t) => {
+test('TEN-10: path encodings, slashes and case lead to no other project', async (t) => {
   const query = 'query?query=secret_metric';
   const paths = [
     `/v1/monitoring/projects/demo/../other/promql/api/v1/${query}`,
@@ -99,7 +96,7 @@ t.test('TEN-10: path encodings, slashes and case lead to no other project', asyn
   }
 });
 
-t.test('TEN-11: /federate is not found', async (t) => {
+test('TEN-11: /federate is not found', async (t) => {
   const answers = await tenants.sameAsAlone(t, [
     { path: '/federate?match[]={__name__=~".%2B"}' },
     { path: '/api/v1/federate?match[]=secret_metric' },
@@ -107,7 +104,7 @@ t.test('TEN-11: /federate is not found', async (t) => {
   for (const { status } of answers) t.equal(status, 404);
 });
 
-t.test('TEN-12: query_exemplars is empty for every caller', async (t) => {
+test('TEN-12: query_exemplars is empty for every caller', async (t) => {
   const answers = await tenants.sameAsAlone(t, [
     { path: '/api/v1/query_exemplars?query=secret_metric&start=0&end=9999999999' },
     { path: '/api/v1/query_exemplars', method: 'POST', ...formBody('query={project="other"}') },
@@ -115,7 +112,7 @@ t.test('TEN-12: query_exemplars is empty for every caller', async (t) => {
   for (const { body } of answers) t.same(body, { status: 'success', data: [] });
 });
 
-t.test('API-03, TEN-13: every other Prometheus path is refused by an allow-list', async (t) => {
+test('API-03, TEN-13: every other Prometheus path is refused by an allow-list', async (t) => {
   const paths = [
     'status/tsdb',
     'status/config',
@@ -153,37 +150,34 @@ t.test('API-03, TEN-13: every other Prometheus path is refused by an allow-list'
   );
 });
 
-t.test(
-  'TEN-14: odd parameters, bodies, encodings and method overrides reach no other project',
-  async (t) => {
-    const form = 'application/x-www-form-urlencoded';
-    const own = `query=${M}&time=${NOW}`;
-    const post = (path: string, body: string, headers: Record<string, string> = {}) => {
-      return { path, method: 'POST', body, headers: { 'content-type': form, ...headers } };
-    };
-    const multipart =
-      '--b\r\nContent-Disposition: form-data; name="query"\r\n\r\nsecret_metric\r\n--b--\r\n';
-    await tenants.sameAsAlone(t, [
-      { path: `/api/v1/query?${own}&query=secret_metric` },
-      { path: `/api/v1/query?query=secret_metric&${own}` },
-      { path: `/api/v1/query?query[]=secret_metric&${own}` },
-      { path: `/api/v1/query?query[0]=secret_metric` },
-      { path: `/api/v1/query?${own}&project=other&tenant=other&db=other` },
-      post('/api/v1/query?query=secret_metric', own),
-      post(`/api/v1/query?${own}`, 'query=secret_metric'),
-      post('/api/v1/query', `${own}&query=secret_metric&query%5B%5D=secret_metric`),
-      post('/api/v1/query', multipart, { 'content-type': 'multipart/form-data; boundary=b' }),
-      post('/api/v1/query', '{"query":"secret_metric"}', { 'content-type': 'application/json' }),
-      post('/api/v1/query', own, { 'content-type': `${form}; charset=utf-7` }),
-      post('/api/v1/query', own, { 'content-encoding': 'gzip' }),
-      { path: `/api/v1/query?${own}`, method: 'GET', ...formBody('query=secret_metric') },
-      { path: `/api/v1/query?${own}`, headers: { 'x-http-method-override': 'POST' } },
-      post('/api/v1/label/vm/values', '', { 'x-http-method': 'GET', 'x-method-override': 'GET' }),
-    ]);
-  },
-);
+test('TEN-14: odd parameters, bodies, encodings and method overrides reach no other project', async (t) => {
+  const form = 'application/x-www-form-urlencoded';
+  const own = `query=${M}&time=${NOW}`;
+  const post = (path: string, body: string, headers: Record<string, string> = {}) => {
+    return { path, method: 'POST', body, headers: { 'content-type': form, ...headers } };
+  };
+  const multipart =
+    '--b\r\nContent-Disposition: form-data; name="query"\r\n\r\nsecret_metric\r\n--b--\r\n';
+  await tenants.sameAsAlone(t, [
+    { path: `/api/v1/query?${own}&query=secret_metric` },
+    { path: `/api/v1/query?query=secret_metric&${own}` },
+    { path: `/api/v1/query?query[]=secret_metric&${own}` },
+    { path: `/api/v1/query?query[0]=secret_metric` },
+    { path: `/api/v1/query?${own}&project=other&tenant=other&db=other` },
+    post('/api/v1/query?query=secret_metric', own),
+    post(`/api/v1/query?${own}`, 'query=secret_metric'),
+    post('/api/v1/query', `${own}&query=secret_metric&query%5B%5D=secret_metric`),
+    post('/api/v1/query', multipart, { 'content-type': 'multipart/form-data; boundary=b' }),
+    post('/api/v1/query', '{"query":"secret_metric"}', { 'content-type': 'application/json' }),
+    post('/api/v1/query', own, { 'content-type': `${form}; charset=utf-7` }),
+    post('/api/v1/query', own, { 'content-encoding': 'gzip' }),
+    { path: `/api/v1/query?${own}`, method: 'GET', ...formBody('query=secret_metric') },
+    { path: `/api/v1/query?${own}`, headers: { 'x-http-method-override': 'POST' } },
+    post('/api/v1/label/vm/values', '', { 'x-http-method': 'GET', 'x-method-override': 'GET' }),
+  ]);
+});
 
-t.test('TEN-15: injected or doubled tenant headers are ignored', async (t) => {
+test('TEN-15: injected or doubled tenant headers are ignored', async (t) => {
   const names = [
     'X-Scope-OrgID',
     'X-Tenant',
@@ -220,43 +214,40 @@ t.test('TEN-15: injected or doubled tenant headers are ignored', async (t) => {
   t.equal((await tenants.shared.send(path, { key: joined })).status, 401);
 });
 
-t.test(
-  'TEN-16: caches, errors, warnings, statistics and "not found" reveal no other project',
-  async (t) => {
-    const duplicates = `${M} + on(project) ${M}`;
-    const requests: Requested[] = [
-      instant(M),
-      instant('secret_metric'),
-      instant('count({__name__!=""})'),
-      instant(duplicates),
-      instant('rate(secret_metric[5m])'),
-      instant(`rate(${M}[5m])`),
-      instant('quantile(7, secret_metric)'),
-      instant('secret_metric{'),
-      { path: `${instant(M).path}&stats=all` },
-      { path: '/api/v1/query?query=nothing&limit=1' },
-      { path: '/api/v1/label/secret_label/values' },
-    ];
-    for (const { path } of requests) {
-      // The others make the same requests first, so that cached values are theirs.
-      for (let times = 0; times < 2; times++) {
-        await tenants.shared.send(path, { project: 'other', key: tenants.otherKey });
-      }
+test('TEN-16: caches, errors, warnings, statistics and "not found" reveal no other project', async (t) => {
+  const duplicates = `${M} + on(project) ${M}`;
+  const requests: Requested[] = [
+    instant(M),
+    instant('secret_metric'),
+    instant('count({__name__!=""})'),
+    instant(duplicates),
+    instant('rate(secret_metric[5m])'),
+    instant(`rate(${M}[5m])`),
+    instant('quantile(7, secret_metric)'),
+    instant('secret_metric{'),
+    { path: `${instant(M).path}&stats=all` },
+    { path: '/api/v1/query?query=nothing&limit=1' },
+    { path: '/api/v1/label/secret_label/values' },
+  ];
+  for (const { path } of requests) {
+    // The others make the same requests first, so that cached values are theirs.
+    for (let times = 0; times < 2; times++) {
+      await tenants.shared.send(path, { project: 'other', key: tenants.otherKey });
     }
-    const answers = await tenants.sameAsAlone(t, requests);
-    t.match(answers[3]?.body.error, /demo/);
-    t.notMatch(answers[3]?.text, /other/);
-    const refusals: string[] = [];
-    for (const project of ['other', 'third', 'no-such-project']) {
-      const { status, text } = await tenants.shared.send(instant(M).path, { project });
-      t.equal(status, 403);
-      refusals.push(text);
-    }
-    t.equal(new Set(refusals).size, 1, 'the same whether or not it exists');
-  },
-);
+  }
+  const answers = await tenants.sameAsAlone(t, requests);
+  t.match(answers[3]?.body.error, /demo/);
+  t.notMatch(answers[3]?.text, /other/);
+  const refusals: string[] = [];
+  for (const project of ['other', 'third', 'no-such-project']) {
+    const { status, text } = await tenants.shared.send(instant(M).path, { project });
+    t.equal(status, 403);
+    refusals.push(text);
+  }
+  t.equal(new Set(refusals).size, 1, 'the same whether or not it exists');
+});
 
-t.test('TEN-17: load and storage of one project take nothing from another', async (t) => {
+test('TEN-17: load and storage of one project take nothing from another', async (t) => {
   const slow = `sum_over_time((${'sin('.repeat(60)}vector(time())${')'.repeat(60)})[1d:1s])`;
   const path = `/api/v1/query?${new URLSearchParams({ query: slow.padEnd(16_000), timeout: '0.01' })}`;
   // Each waits with 32 KiB, and all of one key with at most 4 MiB.
@@ -278,7 +269,7 @@ t.test('TEN-17: load and storage of one project take nothing from another', asyn
   ]);
 });
 
-t.test('TEN-18: rules are evaluated and incidents notified within their project', async (t) => {
+test('TEN-18: rules are evaluated and incidents notified within their project', async (t) => {
   const world = await startPromqlServer(t);
   const free = (value: number) => () => [{ series: 'svc_vm_cpu_utilization_pct', value }];
   await world.writeTo('demo', rowsOf('vm-1', { count: 3, values: free(10) }));
@@ -312,7 +303,7 @@ t.test('TEN-18: rules are evaluated and incidents notified within their project'
   t.same(await incidents('demo'), [], 'the breaching VM with the same id is not theirs');
 });
 
-t.test('TEN-19: a tenant label supplied by a source is refused', async (t) => {
+test('TEN-19: a tenant label supplied by a source is refused', async (t) => {
   const world = await startPromqlServer(t);
   const row = (labels: object, vmName = 'vm-1') => ({
     vmName,

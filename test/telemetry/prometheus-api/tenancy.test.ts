@@ -3,75 +3,66 @@
  * read another tenant's metrics elsewhere is a test with its `TEN` id. For requests, see
  * `tenancy-requests.test.ts`.
  */
-import t from 'tap';
+import t, { test } from 'tap';
 import { instant, M, NOW, startTenants } from '../../support/promql-tenants.ts';
 
 const tenants = await startTenants(t);
 
-t.test(
-  'the others see their own series, so equal answers are not equal by being empty',
-  async (t) => {
-    const theirs = async (query: string) => {
-      const answer = await tenants.shared.send(instant(query).path, {
-        project: 'other',
-        key: tenants.otherKey,
-      });
-      return answer.body.data.result;
-    };
-    t.equal((await theirs(M)).length, 3);
-    t.equal((await theirs('secret_metric')).length, 3);
-    t.same(await theirs(`count({project="demo"})`), []);
-    t.equal((await tenants.shared.send(instant(M).path)).body.data.result.length, 2);
-  },
-);
+test('the others see their own series, so equal answers are not equal by being empty', async (t) => {
+  const theirs = async (query: string) => {
+    const answer = await tenants.shared.send(instant(query).path, {
+      project: 'other',
+      key: tenants.otherKey,
+    });
+    return answer.body.data.result;
+  };
+  t.equal((await theirs(M)).length, 3);
+  t.equal((await theirs('secret_metric')).length, 3);
+  t.same(await theirs(`count({project="demo"})`), []);
+  t.equal((await tenants.shared.send(instant(M).path)).body.data.result.length, 2);
+});
 
-t.test(
-  'TEN-01: tenant label matchers (=, !=, =~, !~, "", twice) select within the project',
-  async (t) => {
-    const seen = await tenants.sameExpressions(t, [
-      `${M}{project="other"}`,
-      `${M}{project!="demo"}`,
-      `${M}{project=~"other|third"}`,
-      `${M}{project!~"demo"}`,
-      `${M}{project=""}`,
-      `${M}{project="demo",project="other"}`,
-      `${M}{project=~"oth.*",project=~".+"}`,
-      `${M}{project="demo"}`,
-      `${M}{project=~".+"}`,
-      `${M}{project=~"other|demo"}`,
-      `${M}{project!="other"}`,
-      `${M}{tenant_id="other"}`,
-      `${M}{__tenant_id__="other"}`,
-      `${M}{__project__!="demo"}`,
-    ]);
-    const counts = seen.map(({ result }) => result.length);
-    t.same(counts, [0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 0, 0, 2]);
-  },
-);
+test('TEN-01: tenant label matchers (=, !=, =~, !~, "", twice) select within the project', async (t) => {
+  const seen = await tenants.sameExpressions(t, [
+    `${M}{project="other"}`,
+    `${M}{project!="demo"}`,
+    `${M}{project=~"other|third"}`,
+    `${M}{project!~"demo"}`,
+    `${M}{project=""}`,
+    `${M}{project="demo",project="other"}`,
+    `${M}{project=~"oth.*",project=~".+"}`,
+    `${M}{project="demo"}`,
+    `${M}{project=~".+"}`,
+    `${M}{project=~"other|demo"}`,
+    `${M}{project!="other"}`,
+    `${M}{tenant_id="other"}`,
+    `${M}{__tenant_id__="other"}`,
+    `${M}{__project__!="demo"}`,
+  ]);
+  const counts = seen.map(({ result }) => result.length);
+  t.same(counts, [0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 0, 0, 2]);
+});
 
-t.test(
-  'TEN-02: {__name__=~".+"}, {"metric"}, quoted and escaped names select within the project',
-  async (t) => {
-    const seen = await tenants.sameExpressions(t, [
-      '{__name__=~".+"}',
-      '{__name__!=""}',
-      'count({__name__=~".+"})',
-      '{"secret_metric"}',
-      `{"${M}"}`,
-      `{"${M}", "project"="other"}`,
-      `{"${M}", "\\x70roject"="other"}`,
-      `{"${M}", "\\u0070roject"!="demo"}`,
-      `{'${M}', 'project'=~'other'}`,
-      '{__name__="secret_metric"}',
-      '{"__name__"="secret_metric", "project"="other"}',
-      '{"sécret.métrique"}',
-    ]);
-    t.same(seen[4]?.result.length, 2);
-    for (const i of [3, 5, 6, 7, 8, 9, 10, 11]) t.same(seen[i]?.result, [], String(i));
-  },
-);
+test('TEN-02: {__name__=~".+"}, {"metric"}, quoted and escaped names select within the project', async (t) => {
+  const seen = await tenants.sameExpressions(t, [
+    '{__name__=~".+"}',
+    '{__name__!=""}',
+    'count({__name__=~".+"})',
+    '{"secret_metric"}',
+    `{"${M}"}`,
+    `{"${M}", "project"="other"}`,
+    `{"${M}", "\\x70roject"="other"}`,
+    `{"${M}", "\\u0070roject"!="demo"}`,
+    `{'${M}', 'project'=~'other'}`,
+    '{__name__="secret_metric"}',
+    '{"__name__"="secret_metric", "project"="other"}',
+    '{"sécret.métrique"}',
+  ]);
+  t.same(seen[4]?.result.length, 2);
+  for (const i of [3, 5, 6, 7, 8, 9, 10, 11]) t.same(seen[i]?.result, [], String(i));
+});
 
-t.test('TEN-03: set operators and joins add no other project’s series or labels', async (t) => {
+test('TEN-03: set operators and joins add no other project’s series or labels', async (t) => {
   const theirs = `${M}{project="other"}`;
   const seen = await tenants.sameExpressions(t, [
     `${M} or secret_metric`,
@@ -93,7 +84,7 @@ t.test('TEN-03: set operators and joins add no other project’s series or label
   );
 });
 
-t.test('TEN-04: nested subqueries, @ and offset select within the project', async (t) => {
+test('TEN-04: nested subqueries, @ and offset select within the project', async (t) => {
   await tenants.sameExpressions(t, [
     `max_over_time(secret_metric[1h:1m])`,
     `max_over_time(${M}{project=~".+"}[1h:1m])`,
@@ -108,7 +99,7 @@ t.test('TEN-04: nested subqueries, @ and offset select within the project', asyn
   ]);
 });
 
-t.test('TEN-05: grouping by or forging the tenant label shows no other project', async (t) => {
+test('TEN-05: grouping by or forging the tenant label shows no other project', async (t) => {
   const forged = `label_replace(${M}, "project", "other", "", "")`;
   const seen = await tenants.sameExpressions(t, [
     `sum by (project) (${M})`,
@@ -129,28 +120,25 @@ t.test('TEN-05: grouping by or forging the tenant label shows no other project',
   t.same(seen[9]?.result, []);
 });
 
-t.test(
-  'TEN-06: absent, absent_over_time, scalar and literals reveal no other project',
-  async (t) => {
-    const seen = await tenants.sameExpressions(t, [
-      'absent(secret_metric)',
-      'absent(secret_metric{project="other"})',
-      'absent_over_time(secret_metric[1h])',
-      'scalar(secret_metric)',
-      'present_over_time(secret_metric[1h])',
-      'vector(scalar(secret_metric{project="other"}))',
-      'timestamp(secret_metric)',
-      '1',
-      'vector(1)',
-      'time()',
-    ]);
-    t.match(seen[0]?.result, [{ value: [NOW, '1'] }], 'absent here, whichever project has it');
-    t.match(seen[2]?.result, [{ value: [NOW, '1'] }]);
-    t.same(seen[3]?.result, [NOW, 'NaN']);
-  },
-);
+test('TEN-06: absent, absent_over_time, scalar and literals reveal no other project', async (t) => {
+  const seen = await tenants.sameExpressions(t, [
+    'absent(secret_metric)',
+    'absent(secret_metric{project="other"})',
+    'absent_over_time(secret_metric[1h])',
+    'scalar(secret_metric)',
+    'present_over_time(secret_metric[1h])',
+    'vector(scalar(secret_metric{project="other"}))',
+    'timestamp(secret_metric)',
+    '1',
+    'vector(1)',
+    'time()',
+  ]);
+  t.match(seen[0]?.result, [{ value: [NOW, '1'] }], 'absent here, whichever project has it');
+  t.match(seen[2]?.result, [{ value: [NOW, '1'] }]);
+  t.same(seen[3]?.result, [NOW, 'NaN']);
+});
 
-t.test('TEN-07: info() is refused in any form', async (t) => {
+test('TEN-07: info() is refused in any form', async (t) => {
   const seen = await tenants.sameExpressions(t, [
     `info(${M})`,
     `info(${M}, {project="other"})`,
@@ -162,7 +150,7 @@ t.test('TEN-07: info() is refused in any form', async (t) => {
   );
 });
 
-t.test('TEN-08: syntax that only the parser supports is refused', async (t) => {
+test('TEN-08: syntax that only the parser supports is refused', async (t) => {
   const seen = await tenants.sameExpressions(t, [
     `${M} fill(0)`,
     `${M} + fill_left(0) ${M}`,

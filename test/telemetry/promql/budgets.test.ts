@@ -6,7 +6,7 @@
 
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import t from 'tap';
+import { test } from 'tap';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
 import { queryInstant, queryRange } from '../../../src/telemetry/promql/engine/engine.ts';
 import { Annotations } from '../../../src/telemetry/promql/errors.ts';
@@ -38,7 +38,7 @@ function nested(call: (inner: string) => string, levels: number): string {
 const TOO_LONG = { kind: 'execution', message: /label value of more than 16384 characters/ };
 const TOO_MUCH = { kind: 'execution', message: /would need more than \d+ bytes of memory/ };
 
-t.test('a label value that grows tenfold at each call is refused before it is built', async (t) => {
+test('a label value that grows tenfold at each call is refused before it is built', async (t) => {
   const join = (inner: string) => `label_join(${inner}, "vm", ""${', "vm"'.repeat(10)})`;
   const replace = (inner: string) =>
     `label_replace(${inner}, "vm", "${'$1'.repeat(10)}", "vm", "(.*)")`;
@@ -53,7 +53,7 @@ t.test('a label value that grows tenfold at each call is refused before it is bu
   t.throws(() => instant(quoted(LABEL_VALUE_MAX + 1)), TOO_LONG);
 });
 
-t.test('long labels of many series count in the budget', async (t) => {
+test('long labels of many series count in the budget', async (t) => {
   const long = (vector: string) => `label_replace(${vector}, "x", "${'x'.repeat(15_000)}", "", "")`;
   const some = long('a{dc="0"}');
   t.match(instant(some), { data: { samples: { length: SERIES / 4 } } });
@@ -66,57 +66,54 @@ t.test('long labels of many series count in the budget', async (t) => {
   }
 });
 
-t.test(
-  'at one step each expression fits a heap of its budget and the thread’s cache',
-  async (t) => {
-    const mib = 64;
-    const all = '{__name__=~"svc_.*"}';
-    const relabelled = (inner: string) => `label_replace(${inner}, "x", "$1", "vm", "(.*)")`;
-    const expressions = [
-      `topk(5, ${relabelled(all)})`,
-      relabelled(relabelled(relabelled(all))),
-      `count({__name__=~"svc_[abc]"} * on(vm) group_left() svc_d)`,
-      `count({__name__=~"svc_[abc]"} * on(vm) group_left(vm_name) svc_d)`,
-      `svc_a * on(vm, vm_name) svc_b`,
-      `count by (vm, __name__, project) (${all})`,
-      `count_values("v", ${all})`,
-      Array.from(
-        'abcdefghijklmnopqrstuvwxyz',
-        (x) => `label_replace(svc_a, "x", "${x}", "", "")`,
-      ).join(' or '),
-      Array.from({ length: 30 }, (_, i) => `${all} offset ${i}ms`).join(' or '),
-      `sum(rate(${all}[5m]) or count_over_time(${all}[5m]))`,
-      `max_over_time(${all}[1m:1s])`,
-      `histogram_quantile(0.5, label_replace(${all}, "le", "1", "", ""))`,
-      `quantile by (vm) (0.5, ${all})`,
-      `label_replace(svc_a, "x", "${'x'.repeat(10_000)}", "", "")`,
-      `${all}[5m]`,
-      'count(svc_a)',
-    ];
-    const workerData: BudgetsWork = { vms: 7000, bytesMax: mib * 1024 * 1024, expressions };
-    const worker = new Worker(new URL('budgets-worker.ts', import.meta.url), {
-      workerData,
-      resourceLimits: { maxOldGenerationSizeMb: 1.5 * mib },
-    });
-    const outcomes: Outcome[] = [];
-    worker.on('error', (error) => t.comment(String(error)));
-    worker.on('message', (outcome: Outcome) => outcomes.push(outcome));
-    await once(worker, 'exit');
-    t.same(
-      outcomes.map(({ expression }) => expression),
-      expressions,
-      'the thread is alive',
-    );
-    t.same(
-      [...new Set(outcomes.map(({ end }) => end))].sort(),
-      ['answered', 'execution'],
-      'some are refused',
-    );
-    t.equal(outcomes.at(-1)?.end, 'answered', 'small queries are answered');
-  },
-);
+test('at one step each expression fits a heap of its budget and the thread’s cache', async (t) => {
+  const mib = 64;
+  const all = '{__name__=~"svc_.*"}';
+  const relabelled = (inner: string) => `label_replace(${inner}, "x", "$1", "vm", "(.*)")`;
+  const expressions = [
+    `topk(5, ${relabelled(all)})`,
+    relabelled(relabelled(relabelled(all))),
+    `count({__name__=~"svc_[abc]"} * on(vm) group_left() svc_d)`,
+    `count({__name__=~"svc_[abc]"} * on(vm) group_left(vm_name) svc_d)`,
+    `svc_a * on(vm, vm_name) svc_b`,
+    `count by (vm, __name__, project) (${all})`,
+    `count_values("v", ${all})`,
+    Array.from(
+      'abcdefghijklmnopqrstuvwxyz',
+      (x) => `label_replace(svc_a, "x", "${x}", "", "")`,
+    ).join(' or '),
+    Array.from({ length: 30 }, (_, i) => `${all} offset ${i}ms`).join(' or '),
+    `sum(rate(${all}[5m]) or count_over_time(${all}[5m]))`,
+    `max_over_time(${all}[1m:1s])`,
+    `histogram_quantile(0.5, label_replace(${all}, "le", "1", "", ""))`,
+    `quantile by (vm) (0.5, ${all})`,
+    `label_replace(svc_a, "x", "${'x'.repeat(10_000)}", "", "")`,
+    `${all}[5m]`,
+    'count(svc_a)',
+  ];
+  const workerData: BudgetsWork = { vms: 7000, bytesMax: mib * 1024 * 1024, expressions };
+  const worker = new Worker(new URL('budgets-worker.ts', import.meta.url), {
+    workerData,
+    resourceLimits: { maxOldGenerationSizeMb: 1.5 * mib },
+  });
+  const outcomes: Outcome[] = [];
+  worker.on('error', (error) => t.comment(String(error)));
+  worker.on('message', (outcome: Outcome) => outcomes.push(outcome));
+  await once(worker, 'exit');
+  t.same(
+    outcomes.map(({ expression }) => expression),
+    expressions,
+    'the thread is alive',
+  );
+  t.same(
+    [...new Set(outcomes.map(({ end }) => end))].sort(),
+    ['answered', 'execution'],
+    'some are refused',
+  );
+  t.equal(outcomes.at(-1)?.end, 'answered', 'small queries are answered');
+});
 
-t.test('every array of numbers is taken from the budget', async (t) => {
+test('every array of numbers is taken from the budget', async (t) => {
   // The source makes its own arrays on its first selection.
   for (const name of ['a', 'b_total']) instant(`${name}[2h]`);
   for (const expression of [
@@ -213,7 +210,7 @@ function seeArrays(budget: CountingBudget, work: () => unknown): void {
   }
 }
 
-t.test('sorting and grouping check whether the query was cancelled', async (t) => {
+test('sorting and grouping check whether the query was cancelled', async (t) => {
   const wide = new MemorySource();
   for (let vm = 0; vm < 6000; vm++) {
     for (const __name__ of ['a', 'b']) {
@@ -262,7 +259,7 @@ class PlacesBudget extends Budget {
   }
 }
 
-t.test('messages show only as many label sets as fit', async (t) => {
+test('messages show only as many label sets as fit', async (t) => {
   const long = `label_replace(a, "x", "${'\\"'.repeat(7000)}", "", "")`;
   const clash = `a * on(dc) group_left() ${long}`;
   t.throws(() => instant(clash), { kind: 'execution', message: /^.{100,5000}$/s });
@@ -276,7 +273,7 @@ t.test('messages show only as many label sets as fit', async (t) => {
   t.match(warning, /malformed value of "(😀){128}"\.\.\. for metric name "a"/u);
 });
 
-t.test('a thousand warnings are kept, and one reports that there were more', async (t) => {
+test('a thousand warnings are kept, and one reports that there were more', async (t) => {
   const annotations = new Annotations('x');
   for (let i = 0; i < 5000; i++) annotations.warn(`${i}`, { from: 0, to: 1 });
   t.equal(annotations.warnings.length, 1001);

@@ -3,13 +3,13 @@
  * wrote for their own engine, and ours for cases that those omit.
  */
 import { fileURLToPath } from 'node:url';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { componentPath, needs } from '../../support/components.ts';
 import { listScripts, runFile } from './script/run-folder.ts';
 
 const own = fileURLToPath(new URL('scripts', import.meta.url));
 for (const file of listScripts(own)) {
-  t.test(`${file}, a script of ours: every evaluation gives the stated answer`, async (t) => {
+  test(`${file}, a script of ours: every evaluation gives the stated answer`, async (t) => {
     checkFile(t, own, file);
   });
 }
@@ -33,13 +33,13 @@ const upstream = [
 ];
 for (const name of upstream) {
   const title = `${name}.test of Prometheus: every evaluation gives Prometheus’s answer`;
-  t.test(title, needs('shared folder'), async (t) => {
+  test(title, needs('shared folder'), async (t) => {
     const folder = `${componentPath('shared folder')}/conformance/promql`;
     checkFile(t, folder, `${name}.test`);
   });
 }
 
-t.test('Prometheus scripts: all existing ones are run', needs('shared folder'), async (t) => {
+test('Prometheus scripts: all existing ones are run', needs('shared folder'), async (t) => {
   const found = listScripts(`${componentPath('shared folder')}/conformance/promql`);
   const core = found.filter((file) => !file.startsWith('optional/'));
   t.same(

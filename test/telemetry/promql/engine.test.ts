@@ -5,7 +5,7 @@
  *
  * Own process: it measures memory outside of the heap.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { Budget, type BudgetLimits } from '../../../src/telemetry/promql/budget.ts';
 import {
   type QueryResult,
@@ -81,7 +81,7 @@ const EXPRESSIONS = [
   'a / (a + a)',
 ];
 
-t.test('every operator: checks for cancellation at least once per series', async (t) => {
+test('every operator: checks for cancellation at least once per series', async (t) => {
   for (const expression of EXPRESSIONS) {
     let looks = 0;
     range(
@@ -101,7 +101,7 @@ t.test('every operator: checks for cancellation at least once per series', async
   }
 });
 
-t.test('memory: a query that would need 10 GB is refused before it takes any', async (t) => {
+test('memory: a query that would need 10 GB is refused before it takes any', async (t) => {
   // 100 series, or 1 for a scalar, at a suitable number of steps.
   const cases = [
     ...EXPRESSIONS.filter((expression) => !expression.includes('@')).map((expression) => ({
@@ -130,7 +130,7 @@ const MEMORY = {
   message: /^query processing would need more than 64000000 bytes/,
 };
 
-t.test('memory: an operator’s input is returned, and no more than was taken', async (t) => {
+test('memory: an operator’s input is returned, and no more than was taken', async (t) => {
   // The found series and their label sets stay, the same number for any steps.
   const used = (expression: string, steps: number) => {
     const budget = new Budget(WIDE);
@@ -156,7 +156,7 @@ t.test('memory: an operator’s input is returned, and no more than was taken', 
   t.ok(shared < 4 * SERIES, `a selector written six times needs ${shared} columns at once`);
 });
 
-t.test('samples: those beyond the limit are not read', async (t) => {
+test('samples: those beyond the limit are not read', async (t) => {
   const budget = () => new Budget({ bytesMax: 1e9, samplesMax: 5000 });
   const message = /^query processing would read more than 5000 samples/;
   for (const expression of ['a', 'rate(b_total[5m])', 'max_over_time(a[5m:1m])']) {
@@ -168,7 +168,7 @@ t.test('samples: those beyond the limit are not read', async (t) => {
   t.equal(used.samples, SERIES);
 });
 
-t.test('range query: its answer is a matrix, sorted by labels', async (t) => {
+test('range query: its answer is a matrix, sorted by labels', async (t) => {
   const scalar = range('2 * 3').data;
   t.match(scalar, { type: 'matrix', series: { length: 1 } });
   t.same(scalar.type === 'matrix' && scalar.series[0]?.labels.pairs, []);
@@ -180,7 +180,7 @@ t.test('range query: its answer is a matrix, sorted by labels', async (t) => {
   t.same(range('a > 1e6').data, { type: 'matrix', series: [] });
 });
 
-t.test('range query: a string or a range has no answer', async (t) => {
+test('range query: a string or a range has no answer', async (t) => {
   for (const [expression, type] of [
     ['"text"', 'string'],
     ['a[5m]', 'range vector'],
@@ -191,7 +191,7 @@ t.test('range query: a string or a range has no answer', async (t) => {
   }
 });
 
-t.test('range query: bounds that form no grid are refused', async (t) => {
+test('range query: bounds that form no grid are refused', async (t) => {
   const ask = (bounds: object) =>
     queryRange({ expression: 'a', ...HOUR, ...bounds }, { source, budget: new Budget(WIDE) });
   for (const stepMs of [0, -1, Number.NaN]) {
@@ -202,7 +202,7 @@ t.test('range query: bounds that form no grid are refused', async (t) => {
   t.match(data, { type: 'matrix', series: { length: SERIES } }, 'one step is a valid range');
 });
 
-t.test('instant query: each type in its own form', async (t) => {
+test('instant query: each type in its own form', async (t) => {
   t.same(instant('1 + 1', 7).data, { type: 'scalar', timeMs: 7, value: 2 });
   t.same(instant('("x")', 7).data, { type: 'string', timeMs: 7, value: 'x' });
   const vector = instant('a{vm="1"}', 90_000).data;
@@ -216,7 +216,7 @@ t.test('instant query: each type in its own form', async (t) => {
   t.same(instant('nothing[5m]').data, { type: 'matrix', series: [] });
 });
 
-t.test('instant query: a matrix is joined over the runs of the source', async (t) => {
+test('instant query: a matrix is joined over the runs of the source', async (t) => {
   const short = new MemorySource(3);
   const times = [0, 1, 2, 3, 4, 5, 6, 7].map((second) => second * 1000);
   short.add(
@@ -229,7 +229,7 @@ t.test('instant query: a matrix is joined over the runs of the source', async (t
   t.match(data, { series: [{ timesMs: expected, values: expected }] });
 });
 
-t.test('instant query: a vector keeps the order of sort and topk', async (t) => {
+test('instant query: a vector keeps the order of sort and topk', async (t) => {
   const valuesOf = (expression: string) => {
     const { data } = instant(expression, 60 * SCRAPE_MS);
     return data.type === 'vector' ? data.samples.map(({ value }) => value) : [];
@@ -244,7 +244,7 @@ t.test('instant query: a vector keeps the order of sort and topk', async (t) => 
   t.same(valuesOf('bottomk(4, a)'), ascending.slice(0, 4));
 });
 
-t.test('options: lookback and the step of subqueries are as requested', async (t) => {
+test('options: lookback and the step of subqueries are as requested', async (t) => {
   const end = (SAMPLES - 1) * SCRAPE_MS;
   const ask = (expression: string, options: object) =>
     queryInstant(
@@ -259,7 +259,7 @@ t.test('options: lookback and the step of subqueries are as requested', async (t
   t.match(ask(count, { subqueryStepMs: 300_000 }), { samples: [{ value: 2 }] });
 });
 
-t.test('annotations: each text once, with its position', async (t) => {
+test('annotations: each text once, with its position', async (t) => {
   const { warnings, infos } = range('quantile(1.5, a) + quantile(1.5, a)\n + on() quantile(2, a)');
   t.same(warnings, [
     'PromQL warning: quantile value should be between 0 and 1, got 1.5 (1:10)',
@@ -270,7 +270,7 @@ t.test('annotations: each text once, with its position', async (t) => {
   t.match(range('rate(a[5m])').infos, [/^PromQL info: metric might not be a counter.*\(1:6\)$/]);
 });
 
-t.test('errors: each has its kind', async (t) => {
+test('errors: each has its kind', async (t) => {
   const refused = (expression: string, kind: PromqlErrorKind) => {
     t.throws(() => range(expression), { name: 'PromqlError', kind, message: /./ });
   };

@@ -3,7 +3,7 @@
  * by hand, and those of dates are compared with the language's calendar.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import { tries } from '../../support/tries.ts';
 import { type Argument, callFunction, equals, GRID, rowsOf, vector } from './function-call.ts';
 
@@ -12,7 +12,7 @@ const none = { type: 'vector', series: [] } as const;
 const SAME_LABELS = 'vector cannot contain metrics with the same labelset';
 const { NaN: nan, POSITIVE_INFINITY: inf } = Number;
 
-t.test('a function of one number drops the name and leaves absent elements absent', async (t) => {
+test('a function of one number drops the name and leaves absent elements absent', async (t) => {
   const input = vector({ '__name__=x,a=1': [-1.5, null, 2.25], '__name__=x,a=2': [nan, inf, 0] });
   t.same(rows('abs', input), { 'a=1': [1.5, null, 2.25], 'a=2': [nan, inf, 0] });
   t.same(rows('ceil', input), { 'a=1': [-1, null, 3], 'a=2': [nan, inf, 0] });
@@ -20,7 +20,7 @@ t.test('a function of one number drops the name and leaves absent elements absen
   t.same(rows('sqrt', input), { 'a=1': [nan, null, 1.5], 'a=2': [nan, inf, 0] });
 });
 
-t.test('every mathematical function has its known value at 1', async (t) => {
+test('every mathematical function has its known value at 1', async (t) => {
   const wanted: Readonly<Record<string, number>> = {
     exp: Math.E,
     ln: 0,
@@ -48,39 +48,33 @@ t.test('every mathematical function has its known value at 1', async (t) => {
   }
 });
 
-t.test('rounding goes up from the middle, to the nearest requested multiple', async (t) => {
+test('rounding goes up from the middle, to the nearest requested multiple', async (t) => {
   const input = vector({ '': [2.5, -2.5, 7.49] });
   t.same(rows('round', input), { '': [3, -2, 7] });
   t.same(rows('round', input, 5), { '': [5, 0, 5] });
   t.same(rows('round', input, [0.1, 1, 10]), { '': [2.5, -2, 10] });
 });
 
-t.test(
-  'clamping keeps values between limits, and has no answer if they are reversed',
-  async (t) => {
-    const input = vector({ '__name__=x': [-5, 5, 50] });
-    t.same(rows('clamp', input, 0, 10), { '': [0, 5, 10] });
-    t.same(rows('clamp', input, [0, 9, 0], [10, 8, 10]), { '': [0, null, 10] });
-    t.same(rows('clamp_min', input, 0), { '': [0, 5, 50] });
-    t.same(rows('clamp_max', input, nan), { '': [nan, nan, nan] });
-    t.same(rows('clamp_max', vector({ '': [nan, 1, 2] }), -inf), { '': [-inf, -inf, -inf] });
-  },
-);
+test('clamping keeps values between limits, and has no answer if they are reversed', async (t) => {
+  const input = vector({ '__name__=x': [-5, 5, 50] });
+  t.same(rows('clamp', input, 0, 10), { '': [0, 5, 10] });
+  t.same(rows('clamp', input, [0, 9, 0], [10, 8, 10]), { '': [0, null, 10] });
+  t.same(rows('clamp_min', input, 0), { '': [0, 5, 50] });
+  t.same(rows('clamp_max', input, nan), { '': [nan, nan, nan] });
+  t.same(rows('clamp_max', vector({ '': [nan, 1, 2] }), -inf), { '': [-inf, -inf, -inf] });
+});
 
-t.test(
-  'series equal without their names are merged if no step has both, and otherwise refused',
-  async (t) => {
-    const apart = vector({ '__name__=x': [1, null, null], '__name__=y': [null, 2, null] });
-    t.same(rows('abs', apart), { '': [1, 2, null] });
-    const together = vector({ '__name__=x': [1, 2, null], '__name__=y': [null, 2, null] });
-    t.throws(() => rows('abs', together), {
-      kind: 'execution',
-      message: 'vector cannot contain metrics with the same labelset',
-    });
-  },
-);
+test('series equal without their names are merged if no step has both, and otherwise refused', async (t) => {
+  const apart = vector({ '__name__=x': [1, null, null], '__name__=y': [null, 2, null] });
+  t.same(rows('abs', apart), { '': [1, 2, null] });
+  const together = vector({ '__name__=x': [1, 2, null], '__name__=y': [null, 2, null] });
+  t.throws(() => rows('abs', together), {
+    kind: 'execution',
+    message: 'vector cannot contain metrics with the same labelset',
+  });
+});
 
-t.test('parts of a date are those of the Gregorian calendar in UTC', (t) => {
+test('parts of a date are those of the Gregorian calendar in UTC', async (t) => {
   const seconds = fc.oneof(
     fc.integer({ min: -8.6e12, max: 8.6e12 }),
     fc.integer({ min: -4e9, max: 8e9 }),
@@ -110,19 +104,15 @@ t.test('parts of a date are those of the Gregorian calendar in UTC', (t) => {
     }),
     { numRuns: tries(200) },
   );
-  t.end();
 });
 
-t.test(
-  'parts of a date default to the step’s; beyond all dates they are those of 2^63',
-  async (t) => {
-    t.same(rows('minute'), { '': [1, 2, 3] });
-    t.same(rows('year', vector({ '': [nan, inf, -1e300] })), { '': Array(3).fill(292277026596) });
-    t.same(rows('day_of_year', vector({ '': [nan, inf, 1e19] })), { '': [339, 339, 339] });
-  },
-);
+test('parts of a date default to the step’s; beyond all dates they are those of 2^63', async (t) => {
+  t.same(rows('minute'), { '': [1, 2, 3] });
+  t.same(rows('year', vector({ '': [nan, inf, -1e300] })), { '': Array(3).fill(292277026596) });
+  t.same(rows('day_of_year', vector({ '': [nan, inf, 1e19] })), { '': [339, 339, 339] });
+});
 
-t.test('time, pi, vector and scalar convert between the types', async (t) => {
+test('time, pi, vector and scalar convert between the types', async (t) => {
   t.same(callFunction('time', []).value, { type: 'scalar', values: Float64Array.of(60, 120, 180) });
   t.same(callFunction('pi', []).value, {
     type: 'scalar',
@@ -137,7 +127,7 @@ t.test('time, pi, vector and scalar convert between the types', async (t) => {
   t.same(rows('timestamp', vector({ '__name__=x': [60, 90, null] })), { '': [60, 90, null] });
 });
 
-t.test('an instant vector is sorted either way with NaN last; a range has no order', async (t) => {
+test('an instant vector is sorted either way with NaN last; a range has no order', async (t) => {
   const grid = { startMs: 0, stepMs: 1, count: 1 };
   const input = vector({
     'a=1': [nan],
@@ -157,7 +147,7 @@ t.test('an instant vector is sorted either way with NaN last; a range has no ord
   ]);
 });
 
-t.test('absent has each label that exactly one = matcher requires', async (t) => {
+test('absent has each label that exactly one = matcher requires', async (t) => {
   const matchers = [equals('__name__', 'x'), equals('a', 'b'), equals('c', 'd'), equals('c', 'd')];
   const absent = (input: Argument) => rowsOf(callFunction('absent', [input], GRID, matchers).value);
   t.same(absent(vector({ 'a=b': [1, null, null], 'a=c': [null, null, nan] })), {
@@ -167,7 +157,7 @@ t.test('absent has each label that exactly one = matcher requires', async (t) =>
   t.same(absent(vector({ 'a=b': [0, 0, 0] })), {});
 });
 
-t.test('a label is replaced if the whole source matches', async (t) => {
+test('a label is replaced if the whole source matches', async (t) => {
   const replace = (...args: string[]) =>
     Object.keys(rows('label_replace', vector({ '__name__=x,a=b-17': [1, 2, 3] }), ...args))[0];
   const cases: [string[], string, string][] = [
@@ -187,37 +177,30 @@ t.test('a label is replaced if the whole source matches', async (t) => {
   for (const [args, wanted, why] of cases) t.equal(replace(...args), wanted, why);
 });
 
-t.test('labels are joined in the requested order', async (t) => {
+test('labels are joined in the requested order', async (t) => {
   const input = vector({ 'a=1,b=2': [1, 2, 3] });
   t.same(rows('label_join', input, 'to', '-', 'b', 'none', 'a'), { 'a=1,b=2,to=2--1': [1, 2, 3] });
   t.same(rows('label_join', input, 'a', '-'), { 'b=2': [1, 2, 3] });
 });
 
-t.test(
-  'a bad regular expression or label name is refused even if nothing is selected',
-  async (t) => {
-    const cases: [string, string[], string][] = [
-      [
-        'label_replace',
-        ['a', '', 'b', '(.*'],
-        'invalid regular expression in label_replace(): (.*',
-      ],
-      [
-        'label_replace',
-        ['\udcff', '', 'b', '.*'],
-        'invalid destination label name in label_replace(): \udcff',
-      ],
-      ['label_replace', ['', '', 'b', '.*'], 'invalid destination label name in label_replace(): '],
-      ['label_join', ['', ',', 'b'], 'invalid destination label name in label_join(): '],
-      ['label_join', ['a', ',', ''], 'invalid source label name in label_join(): '],
-    ];
-    for (const [name, args, message] of cases) {
-      t.throws(() => rows(name, vector({}), ...args), { kind: 'execution', message });
-    }
-  },
-);
+test('a bad regular expression or label name is refused even if nothing is selected', async (t) => {
+  const cases: [string, string[], string][] = [
+    ['label_replace', ['a', '', 'b', '(.*'], 'invalid regular expression in label_replace(): (.*'],
+    [
+      'label_replace',
+      ['\udcff', '', 'b', '.*'],
+      'invalid destination label name in label_replace(): \udcff',
+    ],
+    ['label_replace', ['', '', 'b', '.*'], 'invalid destination label name in label_replace(): '],
+    ['label_join', ['', ',', 'b'], 'invalid destination label name in label_join(): '],
+    ['label_join', ['a', ',', ''], 'invalid source label name in label_join(): '],
+  ];
+  for (const [name, args, message] of cases) {
+    t.throws(() => rows(name, vector({}), ...args), { kind: 'execution', message });
+  }
+});
 
-t.test('relabelling that makes series equal at one step is refused', async (t) => {
+test('relabelling that makes series equal at one step is refused', async (t) => {
   const input = vector({ 'a=1': [1, null, 3], 'a=2': [null, 2, null] });
   t.same(rows('label_replace', input, 'a', '', 'a', '.*'), { '': [1, 2, 3] });
   const both = vector({ 'a=1': [1, 1, 1], 'a=2': [1, 1, 1] });
@@ -231,7 +214,7 @@ const buckets = (...counts: [le: string, count: number][]) =>
     ),
   );
 
-t.test('a quantile of a histogram is linear within its bucket', async (t) => {
+test('a quantile of a histogram is linear within its bucket', async (t) => {
   const quantile = (phi: number, ...counts: [string, number][]) =>
     rows('histogram_quantile', phi, buckets(...counts))['']?.[0];
   const four: [string, number][] = [
@@ -291,7 +274,7 @@ t.test('a quantile of a histogram is linear within its bucket', async (t) => {
   for (const [phi, counts, wanted, why] of cases) t.same(quantile(phi, ...counts), wanted, why);
 });
 
-t.test('falling counts are raised with an info, and rounding errors without', async (t) => {
+test('falling counts are raised with an info, and rounding errors without', async (t) => {
   const falling = buckets(['1', 10], ['2', 8], ['4', 20], ['+Inf', 20]);
   const { value, infos } = callFunction('histogram_quantile', [0.75, falling]);
   t.same(rowsOf(value), { '': [3, null, null] });
@@ -302,7 +285,7 @@ t.test('falling counts are raised with an info, and rounding errors without', as
   t.same(callFunction('histogram_quantile', [0.75, rounded]).infos, []);
 });
 
-t.test('a bucket without a bound causes a warning and is left out', async (t) => {
+test('a bucket without a bound causes a warning and is left out', async (t) => {
   const input = vector({
     '__name__=a': [1, 1, 1],
     '__name__=b,le=x\n': [1, 1, 1],
@@ -317,14 +300,14 @@ t.test('a bucket without a bound causes a warning and is left out', async (t) =>
   ]);
 });
 
-t.test('an invalid φ causes a warning even without a histogram', async (t) => {
+test('an invalid φ causes a warning even without a histogram', async (t) => {
   t.same(callFunction('histogram_quantile', [[0.5, 2, 123456789], vector({})]).warnings, [
     'PromQL warning: quantile value should be between 0 and 1, got 2 (1:1)',
     'PromQL warning: quantile value should be between 0 and 1, got 1.23456789e+08 (1:1)',
   ]);
 });
 
-t.test('the share of a histogram between two values is linear within its buckets', async (t) => {
+test('the share of a histogram between two values is linear within its buckets', async (t) => {
   const input = buckets(['0', 0], ['1', 10], ['2', 60], ['+Inf', 100]);
   const share = (lower: number, upper: number) =>
     rows('histogram_fraction', lower, upper, input)['']?.[0];
@@ -339,12 +322,12 @@ t.test('the share of a histogram between two values is linear within its buckets
   t.same(rows('histogram_fraction', 0.5, 1, positive)[''], [0.25, null, null]);
 });
 
-t.test('two histograms that differ only in name are refused at one step', async (t) => {
+test('two histograms that differ only in name are refused at one step', async (t) => {
   const input = vector({ '__name__=a,le=+Inf': [1, 1, 1], '__name__=b,le=+Inf': [1, 1, 1] });
   t.throws(() => rows('histogram_quantile', 0.5, input), { message: SAME_LABELS });
 });
 
-t.test('functions of native histograms find none', async (t) => {
+test('functions of native histograms find none', async (t) => {
   for (const name of ['avg', 'count', 'sum', 'stddev', 'stdvar']) {
     t.same(callFunction(`histogram_${name}`, [vector({ 'a=1': [1, 2, 3] })]).value, none);
   }

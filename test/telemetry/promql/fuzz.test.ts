@@ -2,7 +2,7 @@
  * Random expressions, always the same ones, evaluated by a real Prometheus and by our engine. `npm
  * run fuzz:promql` tries as many others as time allows.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
 import { queryInstant } from '../../../src/telemetry/promql/engine/engine.ts';
 import { needs } from '../../support/components.ts';
@@ -17,7 +17,7 @@ import { MemorySource } from './memory-source.ts';
 const EXPRESSIONS = tries(700);
 const LIMITS = { bytesMax: 2 ** 26, samplesMax: 1e6 };
 
-t.test('random expressions give the answers of a real Prometheus', needs(component), (t) =>
+test('random expressions give the answers of a real Prometheus', needs(component), (t) =>
   askPrometheus(t, EXPRESSIONS),
 );
 
@@ -49,7 +49,7 @@ function doubled(answer: Answer): Answer {
   return { ...answer, series };
 }
 
-t.test('no word in an expression turns a wrong answer into a known difference', async (t) => {
+test('no word in an expression turns a wrong answer into a known difference', async (t) => {
   const one = 'label_replace(vector(2), "a", "==", "", "")';
   const expressions = [
     `quantile(0.5, ${one}) > 1`,
@@ -67,7 +67,7 @@ t.test('no word in an expression turns a wrong answer into a known difference', 
     t.equal(await reasonFor(expression, doubled), null, expression);
 });
 
-t.test('last digits explain only values that depend on them', async (t) => {
+test('last digits explain only values that depend on them', async (t) => {
   const sign = (inner: string): Piece => {
     const logarithm: Piece = { type: 'vector', parts: ['ln(', inner, ')'] };
     return { type: 'vector', parts: ['sgn(', logarithm, ')'] };
@@ -79,7 +79,7 @@ t.test('last digits explain only values that depend on them', async (t) => {
   t.equal(await reasonFor({ type: 'vector', parts: ['sqrt(', power, ')'] }, doubled), null);
 });
 
-t.test('only the known error is a known difference', async (t) => {
+test('only the known error is a known difference', async (t) => {
   const refused = (message: string) => () =>
     ({ kind: 'error', errorType: 'execution', message }) as const;
   const labels = 'vector cannot contain metrics with the same labelset';
@@ -102,27 +102,24 @@ t.test('only the known error is a known difference', async (t) => {
   t.equal(await reasonFor(isTwice.replace('==', '+').replace('"a"', '"=="'), answered), null);
 });
 
-t.test('a seed gives the same expression every time, and another seed another one', async (t) => {
+test('a seed gives the same expression every time, and another seed another one', async (t) => {
   t.same(queryOf(17), queryOf(17));
   const texts = new Set(Array.from({ length: 200 }, (_, seed) => textOf(queryOf(seed).piece)));
   t.ok(texts.size > 180, `${texts.size} of 200 are distinct`);
 });
 
-t.test(
-  'smaller pieces of an expression are its parts, and itself with a smaller part',
-  async (t) => {
-    const metric = { type: 'vector', parts: ['up', { optional: '{a="b"}' }] } as const;
-    const sum = { type: 'vector', parts: ['sum(', metric, ')'] } as const;
-    const ratio = {
-      type: 'vector',
-      parts: [sum, ' / ', { type: 'scalar', parts: ['2'] }],
-    } as const;
-    t.same([...smallerPieces(ratio)].map(textOf), [
-      '2',
-      'up{a="b"}',
-      'sum(up{a="b"})',
-      'up{a="b"} / 2',
-      'sum(up) / 2',
-    ]);
-  },
-);
+test('smaller pieces of an expression are its parts, and itself with a smaller part', async (t) => {
+  const metric = { type: 'vector', parts: ['up', { optional: '{a="b"}' }] } as const;
+  const sum = { type: 'vector', parts: ['sum(', metric, ')'] } as const;
+  const ratio = {
+    type: 'vector',
+    parts: [sum, ' / ', { type: 'scalar', parts: ['2'] }],
+  } as const;
+  t.same([...smallerPieces(ratio)].map(textOf), [
+    '2',
+    'up{a="b"}',
+    'sum(up{a="b"})',
+    'up{a="b"} / 2',
+    'sum(up) / 2',
+  ]);
+});

@@ -5,7 +5,7 @@
  */
 
 import { Parser } from '@lezer/common';
-import t from 'tap';
+import { test } from 'tap';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
 import { queryInstant, queryRange } from '../../../src/telemetry/promql/engine/engine.ts';
 import { OrChain } from '../../../src/telemetry/promql/operators/binary/set-operators.ts';
@@ -42,7 +42,7 @@ const chainOf = (term: string, operator: string, count: number): string =>
 const orChain = (count: number): string =>
   Array.from({ length: count }, (_, i) => `m${i}`).join(' or ');
 
-t.test('a sum that fills 16 KiB has its value, in an instant and over a range', async (t) => {
+test('a sum that fills 16 KiB has its value, in an instant and over a range', async (t) => {
   t.same(instant(chainOf('1', '+', TERMS)), [TERMS]);
   t.same(instant(chainOf('a', '+', TERMS)), [TERMS]);
   t.same(instant(chainOf('a', '-', TERMS)), [2 - TERMS]);
@@ -53,13 +53,13 @@ t.test('a sum that fills 16 KiB has its value, in an instant and over a range', 
   t.same(Array.from(data.series[0]?.values ?? []), [2001, 2001, 2001]);
 });
 
-t.test('powers associate to the right, however many they are', async (t) => {
+test('powers associate to the right, however many they are', async (t) => {
   t.same(instant(`2^3^${chainOf('1', '^', TERMS - 2)}`), [8]);
   t.same(instant(`2${'^-1'.repeat(5000)}`), [0.5]);
   t.same(instant(`(2${'^1'.repeat(1000)})^3^2`), [512]);
 });
 
-t.test('thousands of signs cancel each other out, before a number or a series', async (t) => {
+test('thousands of signs cancel each other out, before a number or a series', async (t) => {
   for (const [count, value] of [
     [8000, 1],
     [8001, -1],
@@ -71,7 +71,7 @@ t.test('thousands of signs cancel each other out, before a number or a series', 
   }
 });
 
-t.test('a chain of or keeps the first of each match, in its order', async (t) => {
+test('a chain of or keeps the first of each match, in its order', async (t) => {
   const kept = Array.from({ length: SELECTORS / 2 }, (_, i) => 2 * i);
   t.same(instant(orChain(SELECTORS)), kept);
   const all = Array.from({ length: SELECTORS }, (_, i) => i);
@@ -79,7 +79,7 @@ t.test('a chain of or keeps the first of each match, in its order', async (t) =>
   t.same(instant(`(${orChain(1000)}) - 1 > 996`), [997]);
 });
 
-t.test('a chain of or equals its operators one by one at each step', async (t) => {
+test('a chain of or equals its operators one by one at each step', async (t) => {
   const numbers = seededRandom(5);
   const random = () => fraction(numbers);
   const patchy = new MemorySource();
@@ -154,7 +154,7 @@ function calculated(operator: string, a: number, b: number): number {
   }
 }
 
-t.test('operators of every precedence bind in one long chain as they do in pairs', async (t) => {
+test('operators of every precedence bind in one long chain as they do in pairs', async (t) => {
   const numbers = seededRandom(17);
   const random = () => fraction(numbers);
   for (let round = 0; round < 30; round++) {
@@ -169,7 +169,7 @@ t.test('operators of every precedence bind in one long chain as they do in pairs
   }
 });
 
-t.test('a long chain is printed as it was written, and described to its depth', async (t) => {
+test('a long chain is printed as it was written, and described to its depth', async (t) => {
   for (const text of [
     chainOf('a', ' + ', 4000),
     chainOf('a', ' ^ ', 4000),
@@ -189,7 +189,7 @@ t.test('a long chain is printed as it was written, and described to its depth', 
   t.equal(depth, TERMS - 1);
 });
 
-t.test('a formatted chain is indented once more at each operator, up to 4 MiB', async (t) => {
+test('a formatted chain is indented once more at each operator, up to 4 MiB', async (t) => {
   const lines = formatExpression(parseExpression(orChain(1000))).split('\n');
   const first = orChain(16);
   t.equal(
@@ -203,7 +203,7 @@ t.test('a formatted chain is indented once more at each operator, up to 4 MiB', 
   t.throws(() => formatExpression(long), { kind: 'execution', message: /longer than 4194304/ });
 });
 
-t.test('faults of a long chain are reported at their position', async (t) => {
+test('faults of a long chain are reported at their position', async (t) => {
   const chain = chainOf('a', '+', 4000);
   const faults: readonly (readonly [string, RegExp])[] = [
     [`${chain}+`, /^1:8001: parse error: unexpected end of input$/],
@@ -220,7 +220,7 @@ t.test('faults of a long chain are reported at their position', async (t) => {
   }
 });
 
-t.test('the work for a chain grows with its length', async (t) => {
+test('the work for a chain grows with its length', async (t) => {
   const chains: readonly ((count: number) => string)[] = [
     (count) => chainOf('a', ' + ', count),
     (count) => chainOf('a', ' ^ ', count),
@@ -234,7 +234,7 @@ t.test('the work for a chain grows with its length', async (t) => {
   }
 });
 
-t.test('the grammar sees each kind of piece once, however long the chain is', async (t) => {
+test('the grammar sees each kind of piece once, however long the chain is', async (t) => {
   const parses = t.capture(Parser.prototype, 'startParse', Parser.prototype.startParse);
   for (const text of [chainOf('a', ' + ', 4000), `${'-'.repeat(TERMS)}a`, orChain(SELECTORS)]) {
     parseExpression(text);
@@ -265,19 +265,19 @@ function joinedSeries(operands: number): number {
   return looked;
 }
 
-t.test('a chain of or reads each series a few times, not once per or', async (t) => {
+test('a chain of or reads each series a few times, not once per or', async (t) => {
   t.equal(joinedSeries(1024), 1024 * 10);
   t.ok(joinedSeries(1500) <= 1500 * 11, `${joinedSeries(1500)}`);
 });
 
-t.test('a cancelled query ends within a chain', async (t) => {
+test('a cancelled query ends within a chain', async (t) => {
   let looks = 0;
   const budget = new Budget(LIMITS, () => (++looks > 5000 ? 'canceled' : undefined));
   t.throws(() => instant(chainOf('1', '+', TERMS), budget), /query was canceled/);
   t.equal(looks, 5001);
 });
 
-t.test('a left-associative chain holds the memory of two values', async (t) => {
+test('a left-associative chain holds the memory of two values', async (t) => {
   const range = { startMs: 0, endMs: 60_000, stepMs: 1000 };
   const peak = (operators: number) => {
     const budget = new Budget(LIMITS);
@@ -288,7 +288,7 @@ t.test('a left-associative chain holds the memory of two values', async (t) => {
   t.equal(peak(1000), peak(2));
 });
 
-t.test('the deepest allowed nesting, between operators, fits the stack', async (t) => {
+test('the deepest allowed nesting, between operators, fits the stack', async (t) => {
   const many = 500;
   for (const [open, close] of [
     ['-a*(1+', ')'],

@@ -3,7 +3,7 @@
  * of its steps, a selector with one that reads every sample, a ranking with a sort. On generated
  * series with gaps, stale markers, NaN and equal values, split into runs of irregular lengths.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
 import { queryInstant, queryRange } from '../../../src/telemetry/promql/engine/engine.ts';
 import type { Selection, SeriesSource } from '../../../src/telemetry/promql/series-source.ts';
@@ -100,7 +100,7 @@ const EXPRESSIONS = [
   'label_replace(a, "w", "$1", "vm", "(.*)") / ignoring(w) a',
 ];
 
-t.test('range query: each step equals the instant query at that step', async (t) => {
+test('range query: each step equals the instant query at that step', async (t) => {
   for (const seed of [1, 2, 3]) {
     const source = generate(seed);
     for (const [index, expression] of EXPRESSIONS.entries()) {
@@ -149,7 +149,7 @@ function pointText(labels: Labels, value: number): string {
   return `${JSON.stringify(labels.pairs)} ${value}`;
 }
 
-t.test('selector: the newest sample within the lookback, for any runs and steps', async (t) => {
+test('selector: the newest sample within the lookback, for any runs and steps', async (t) => {
   for (let seed = 10; seed < 40; seed++) {
     const random = dice(seed);
     const samples: MemorySample[] = [];
@@ -180,7 +180,7 @@ function naivePoints(samples: readonly MemorySample[], query: Query, lookbackMs:
   return points;
 }
 
-t.test('topk and bottomk: the best of each step, the first of equal ones', async (t) => {
+test('topk and bottomk: the best of each step, the first of equal ones', async (t) => {
   const random = dice(77);
   const source = new MemorySource();
   const values = Array.from({ length: 40 }, () => Math.floor(random() * 100));
@@ -199,7 +199,7 @@ t.test('topk and bottomk: the best of each step, the first of equal ones', async
   }
 });
 
-t.test('selectors: equal ones in an expression are read from the source once', async (t) => {
+test('selectors: equal ones in an expression are read from the source once', async (t) => {
   const inner = generate(5);
   const requested: Selection[] = [];
   const source: SeriesSource = {
@@ -226,7 +226,7 @@ t.test('selectors: equal ones in an expression are read from the source once', a
   t.same(windowsOf('max_over_time(a[2m:50s])'), [[200_000, 900_000]], 'steps of 50 s from 500 s');
 });
 
-t.test('operators: arrays of the source are never written to', async (t) => {
+test('operators: arrays of the source are never written to', async (t) => {
   const inner = generate(6);
   const handed = new Map<Float64Array, Float64Array>();
   const source: SeriesSource = {

@@ -10,7 +10,7 @@ import { gunzipSync } from 'node:zlib';
 import { NodeProp } from '@lezer/common';
 import { parser } from '@prometheus-io/lezer-promql';
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import type { Expr } from '../../../src/telemetry/promql/ast.ts';
 import { PromqlError } from '../../../src/telemetry/promql/errors.ts';
 import { buildExpression } from '../../../src/telemetry/promql/parse/build.ts';
@@ -37,19 +37,16 @@ const answers: readonly Answer[] = linesOf(
   readFileSync(new URL('prometheus-3.5.3.jsonl', import.meta.url), 'utf8'),
 );
 
-t.test(
-  'an expression that Prometheus refuses is refused with its words and position',
-  async (t) => {
-    const refused = answers.filter(({ error }) => error !== undefined);
-    t.ok(refused.length > 300, `${refused.length} expressions`);
-    for (const { expression, error } of refused) {
-      const message = refusalOf(expression);
-      if (message !== error) t.equal(message, error, expression);
-    }
-  },
-);
+test('an expression that Prometheus refuses is refused with its words and position', async (t) => {
+  const refused = answers.filter(({ error }) => error !== undefined);
+  t.ok(refused.length > 300, `${refused.length} expressions`);
+  for (const { expression, error } of refused) {
+    const message = refusalOf(expression);
+    if (message !== error) t.equal(message, error, expression);
+  }
+});
 
-t.test('an expression that Prometheus accepts is accepted and formatted alike', async (t) => {
+test('an expression that Prometheus accepts is accepted and formatted alike', async (t) => {
   const accepted = answers.filter(({ formatted }) => formatted !== undefined);
   t.ok(accepted.length > 200, `${accepted.length} expressions`);
   for (const { expression, formatted } of accepted) {
@@ -58,7 +55,7 @@ t.test('an expression that Prometheus accepts is accepted and formatted alike', 
   }
 });
 
-t.test('operators, modifiers and calls nest as in the trees of Prometheus', async (t) => {
+test('operators, modifiers and calls nest as in the trees of Prometheus', async (t) => {
   const described = answers.filter(({ tree }) => tree !== undefined);
   t.ok(described.length > 45, `${described.length} expressions`);
   for (const { expression, tree } of described) {
@@ -85,13 +82,13 @@ const DIFFERENCES: readonly (readonly [string, string, string])[] = [
   ],
 ];
 
-t.test('each difference from Prometheus is listed, and is as described', async (t) => {
+test('each difference from Prometheus is listed, and is as described', async (t) => {
   for (const [expression, message, reason] of DIFFERENCES) {
     t.equal(refusalOf(expression), message, `${expression}: ${reason}`);
   }
 });
 
-t.test('every expression of the conformance scripts parses', needs('shared folder'), async (t) => {
+test('every expression of the conformance scripts parses', needs('shared folder'), async (t) => {
   const folder = join(componentPath('shared folder'), 'conformance/promql');
   let count = 0;
   for (const file of readdirSync(folder).filter((name) => name.endsWith('.test'))) {
@@ -105,7 +102,7 @@ t.test('every expression of the conformance scripts parses', needs('shared folde
   t.ok(count > 400, `${count} expressions`);
 });
 
-t.test(
+test(
   'every compliance query parses, or fails if Prometheus refused it',
   needs('shared folder'),
   async (t) => {
@@ -120,7 +117,7 @@ t.test(
   },
 );
 
-t.test('a number has the value that Prometheus gives it', async (t) => {
+test('a number has the value that Prometheus gives it', async (t) => {
   const numbers: readonly (readonly [string, number])[] = [
     ['0x1F', 31],
     ['0X_1f', 31],
@@ -141,7 +138,7 @@ t.test('a number has the value that Prometheus gives it', async (t) => {
   t.match(parseExpression('nan'), { kind: 'number', value: Number.NaN });
 });
 
-t.test('a string has the value that Go gives it, in each kind of quotes', async (t) => {
+test('a string has the value that Go gives it, in each kind of quotes', async (t) => {
   const strings: readonly (readonly [string, string])[] = [
     [String.raw`"a\x41\101\u00e9\U0001F600\n\\\""`, 'aAAé😀\n\\"'],
     [String.raw`"\303\251"`, 'é'],
@@ -153,7 +150,7 @@ t.test('a string has the value that Go gives it, in each kind of quotes', async 
     t.match(parseExpression(text), { kind: 'string', value }, text);
 });
 
-t.test('columns count bytes, and lines count from one, as in Prometheus', async (t) => {
+test('columns count bytes, and lines count from one, as in Prometheus', async (t) => {
   t.equal(
     refusalOf('"é" + b'),
     '1:1: parse error: binary expression must contain only scalar and instant vector types',
@@ -165,7 +162,7 @@ t.test('columns count bytes, and lines count from one, as in Prometheus', async 
   );
 });
 
-t.test('an expression that nests too deep is refused, however it nests', async (t) => {
+test('an expression that nests too deep is refused, however it nests', async (t) => {
   const many = EXPRESSION_DEPTH_MAX + 1;
   const deep = [
     `${'('.repeat(many)}a${')'.repeat(many)}`,
@@ -182,27 +179,24 @@ t.test('an expression that nests too deep is refused, however it nests', async (
   }
 });
 
-t.test(
-  'an expression at the depth limit is parsed and printed, and width has no limit',
-  async (t) => {
-    const many = EXPRESSION_DEPTH_MAX;
-    for (const expression of [
-      `${'('.repeat(many)}a${')'.repeat(many)}`,
-      `${'-'.repeat(many)}a`,
-      Array(many + 1)
-        .fill('a')
-        .join(' + '),
-      `sum by (${Array(4000).fill('a').join(',')}) (a{${Array(2000).fill('b=~"c.*"').join(',')}})`,
-      `label_join(a, "b", ${Array(3000).fill('"c"').join(', ')})`,
-    ]) {
-      const expr = parseExpression(expression);
-      t.same(withoutPlaces(parseExpression(printExpression(expr))), withoutPlaces(expr));
-      t.type(formatExpression(expr), 'string');
-    }
-  },
-);
+test('an expression at the depth limit is parsed and printed, and width has no limit', async (t) => {
+  const many = EXPRESSION_DEPTH_MAX;
+  for (const expression of [
+    `${'('.repeat(many)}a${')'.repeat(many)}`,
+    `${'-'.repeat(many)}a`,
+    Array(many + 1)
+      .fill('a')
+      .join(' + '),
+    `sum by (${Array(4000).fill('a').join(',')}) (a{${Array(2000).fill('b=~"c.*"').join(',')}})`,
+    `label_join(a, "b", ${Array(3000).fill('"c"').join(', ')})`,
+  ]) {
+    const expr = parseExpression(expression);
+    t.same(withoutPlaces(parseExpression(printExpression(expr))), withoutPlaces(expr));
+    t.type(formatExpression(expr), 'string');
+  }
+});
 
-t.test('no text of 16 KiB takes long', async (t) => {
+test('no text of 16 KiB takes long', async (t) => {
   const pieces = [
     '(',
     '-',
@@ -239,7 +233,7 @@ t.test('no text of 16 KiB takes long', async (t) => {
   }
 });
 
-t.test('a regular expression that would be expensive to match is refused', async (t) => {
+test('a regular expression that would be expensive to match is refused', async (t) => {
   const size = /expression too large|invalid repeat count|nests too deeply/;
   t.match(refusalOf(`a{b=~"${'(x+)*'.repeat(1000)}"}`), size);
   t.match(refusalOf(`a{b=~"${'x{1000}'.repeat(5)}"}`), size);
@@ -247,7 +241,7 @@ t.test('a regular expression that would be expensive to match is refused', async
   t.match(refusalOf(`a{b=~"${'('.repeat(2000)}${')'.repeat(2000)}"}`), size);
 });
 
-t.test('a list of plain values in a regular expression is recognised, however long', async (t) => {
+test('a list of plain values in a regular expression is recognised, however long', async (t) => {
   const hosts = Array.from({ length: 1000 }, (_, i) => `10\\\\.0\\\\.0\\\\.${i}`);
   const expr = parseExpression(`a{b=~"(${hosts.join('|')})"}`);
   if (expr.kind !== 'vectorSelector') throw new Error('It is a selector');
@@ -274,7 +268,7 @@ t.test('a list of plain values in a regular expression is recognised, however lo
 /** Not created for the tree, or never exposed for writing. */
 const OUTSIDE = new Set(['span', 'func', 'matchers']);
 
-t.test('a tree cannot be changed, because it is shared', async (t) => {
+test('a tree cannot be changed, because it is shared', async (t) => {
   const expr = parseExpression('sum by (a) (rate(b{c="d"}[5m])) / on(a) group_left(e) -f');
   const nodes: object[] = [expr];
   for (const node of nodes) {
@@ -286,7 +280,7 @@ t.test('a tree cannot be changed, because it is shared', async (t) => {
   t.equal(nodes.length, 12);
 });
 
-t.test('an unknown node of the grammar is refused, never skipped', async (t) => {
+test('an unknown node of the grammar is refused, never skipped', async (t) => {
   const names = parser.nodeSet.types
     .filter((type) => type.prop(NodeProp.group)?.includes('Expr'))
     .map(({ name }) => name);
@@ -320,7 +314,7 @@ t.test('an unknown node of the grammar is refused, never skipped', async (t) => 
   }
 });
 
-t.test('any printed tree parses to the same tree', async (t) => {
+test('any printed tree parses to the same tree', async (t) => {
   const property = fc.property(expressions, (expression) => {
     const expr = parseExpression(expression);
     const again = parseExpression(printExpression(expr));

@@ -4,7 +4,7 @@
  * Also values computed by hand.
  */
 import fc from 'fast-check';
-import t from 'tap';
+import { test } from 'tap';
 import type { Grid, RangeValue } from '../../../src/telemetry/promql/values.ts';
 import { tries } from '../../support/tries.ts';
 import { callFunction, equals, GRID, rangeOf, rangeSeries, rowsOf } from './function-call.ts';
@@ -157,7 +157,7 @@ for (const [name, arbitrary] of [
     .filter((name) => !/rate|increase|resets/.test(name))
     .map((name) => [name, scenes(gauges)] as const),
 ]) {
-  t.test(`${name} of any windows over any runs equals the result of each window alone`, (t) => {
+  test(`${name} of any windows over any runs equals the result of each window alone`, async () => {
     fc.assert(
       fc.property(arbitrary, (scene) => {
         const { samples, cuts, grid, rangeSeconds } = scene;
@@ -173,7 +173,6 @@ for (const [name, arbitrary] of [
       }),
       { numRuns: tries(150) },
     );
-    t.end();
   });
 }
 
@@ -183,37 +182,34 @@ const every30 = (values: readonly number[]): Sample[] =>
 const row = (name: string, range: RangeValue, grid = GRID) =>
   Object.values(rowsOf(callFunction(name, [range], grid).value))[0];
 
-t.test('a window includes the sample at its end and not the one at its start', async (t) => {
+test('a window includes the sample at its end and not the one at its start', async (t) => {
   const range = rangeOf([rangeSeries('', every30([1, 2, 4, 8, 16, 32]))], 60);
   t.same(row('sum_over_time', range), [3, 12, 48]);
 });
 
-t.test(
-  'a rate covers the whole window if samples are as near to its ends as to each other',
-  async (t) => {
-    // At 90 s: samples at 30, 60 and 90 s in (0 s, 90 s], 30 s after the start, 0 s before the end.
-    const grid = { startMs: 90_000, stepMs: 1, count: 1 };
-    const range = rangeOf([rangeSeries('__name__=x_total', every30([100, 110, 120]))], 90, grid);
-    t.same(row('increase', range, grid), [30]);
-    t.same(row('rate', range, grid), [30 / 90]);
-  },
-);
+test('a rate covers the whole window if samples are as near to its ends as to each other', async (t) => {
+  // At 90 s: samples at 30, 60 and 90 s in (0 s, 90 s], 30 s after the start, 0 s before the end.
+  const grid = { startMs: 90_000, stepMs: 1, count: 1 };
+  const range = rangeOf([rangeSeries('__name__=x_total', every30([100, 110, 120]))], 90, grid);
+  t.same(row('increase', range, grid), [30]);
+  t.same(row('rate', range, grid), [30 / 90]);
+});
 
-t.test('a counter is not extrapolated below zero before its first sample', async (t) => {
+test('a counter is not extrapolated below zero before its first sample', async (t) => {
   const grid = { startMs: 90_000, stepMs: 1, count: 1 };
   const range = rangeOf([rangeSeries('__name__=x_total', every30([5, 15, 25]))], 90, grid);
   t.same(row('increase', range, grid), [25]);
   t.same(row('delta', range, grid), [30]);
 });
 
-t.test('a single sample has no rate', async (t) => {
+test('a single sample has no rate', async (t) => {
   const range = rangeOf([rangeSeries('__name__=x_total', every30([5]))], 60);
   for (const name of ['rate', 'increase', 'delta', 'irate', 'idelta', 'deriv']) {
     t.same(callFunction(name, [range]).value, { type: 'vector', series: [] }, name);
   }
 });
 
-t.test('the rate of a metric not named as a counter causes one info per name', async (t) => {
+test('the rate of a metric not named as a counter causes one info per name', async (t) => {
   const samples = every30([1, 2, 3, 4]);
   const named = ['a=1,__name__=x', 'a=2,__name__=x', 'a=3,__name__=x_total', 'a=4'];
   const range = rangeOf(
@@ -226,18 +222,18 @@ t.test('the rate of a metric not named as a counter causes one info per name', a
   t.same(callFunction('irate', [range]).infos, []);
 });
 
-t.test('a rate without a value causes no info', async (t) => {
+test('a rate without a value causes no info', async (t) => {
   const range = rangeOf([rangeSeries('__name__=x', every30([1]))], 60);
   t.same(callFunction('rate', [range]).infos, []);
 });
 
-t.test('sums keep small values beside large ones', async (t) => {
+test('sums keep small values beside large ones', async (t) => {
   const range = rangeOf([rangeSeries('', every30([1e100, 1, -1e100, 1]), [1])], 300);
   t.same(row('sum_over_time', range), [1e100, 2, 2]);
   t.same(row('avg_over_time', range), [5e99, 0.5, 0.5]);
 });
 
-t.test('an average does not overflow with its sum, but a sum does', async (t) => {
+test('an average does not overflow with its sum, but a sum does', async (t) => {
   const great = [1.6e308, 1.6e308, 1.6e308, 1.6e308, 1.6e308, 1.6e308];
   for (const cuts of [[], [3]]) {
     const range = rangeOf([rangeSeries('', every30(great), cuts)], 300);
@@ -248,13 +244,13 @@ t.test('an average does not overflow with its sum, but a sum does', async (t) =>
   t.same(row('avg_over_time', opposite), [Number.NaN, null, null]);
 });
 
-t.test('extremes return NaN only if there is nothing else', async (t) => {
+test('extremes return NaN only if there is nothing else', async (t) => {
   const samples = every30([Number.NaN, 3, Number.NaN, Number.NaN, 7, Number.NaN]);
   t.same(row('max_over_time', rangeOf([rangeSeries('', samples)], 60)), [3, Number.NaN, 7]);
   t.same(row('min_over_time', rangeOf([rangeSeries('', samples)], 600)), [3, 3, 3]);
 });
 
-t.test('overlapping extremes of NaN are those of each window alone', (t) => {
+test('overlapping extremes of NaN are those of each window alone', async (t) => {
   const arbitrary = scenes(fc.oneof(gauges, fc.constant(Number.NaN)));
   fc.assert(
     fc.property(arbitrary, ({ samples, cuts, grid, rangeSeconds }) => {
@@ -269,16 +265,15 @@ t.test('overlapping extremes of NaN are those of each window alone', (t) => {
     }),
     { numRuns: tries(100) },
   );
-  t.end();
 });
 
-t.test('NaN to NaN is not a change; to and from NaN it is', async (t) => {
+test('NaN to NaN is not a change; to and from NaN it is', async (t) => {
   const grid = { startMs: 180_000, stepMs: 1, count: 1 };
   const samples = every30([1, Number.NaN, Number.NaN, 1, 1, 2]);
   t.same(row('changes', rangeOf([rangeSeries('', samples)], 600, grid), grid), [3]);
 });
 
-t.test('quantiles are between the two nearest ranks, with NaN below all numbers', async (t) => {
+test('quantiles are between the two nearest ranks, with NaN below all numbers', async (t) => {
   const grid = { startMs: 180_000, stepMs: 1, count: 1 };
   const quantile = (phi: number, values: readonly number[]) => {
     const range = rangeOf([rangeSeries('', every30(values))], 600, grid);
@@ -300,7 +295,7 @@ t.test('quantiles are between the two nearest ranks, with NaN below all numbers'
     t.same(quantile(phi, values), [wanted], `${phi} of ${values}`);
 });
 
-t.test('a quantile by selection equals the one by sorting', (t) => {
+test('a quantile by selection equals the one by sorting', async (t) => {
   const grid = { startMs: 36_000_000, stepMs: 1, count: 1 };
   const values = fc.array(fc.oneof(gauges, fc.constant(Number.NaN)), {
     minLength: 1,
@@ -319,17 +314,16 @@ t.test('a quantile by selection equals the one by sorting', (t) => {
       t.same(Object.values(rowsOf(value))[0], [low * (1 - weight) + high * weight]);
     }),
   );
-  t.end();
 });
 
-t.test('an invalid quantile causes a warning with its number', async (t) => {
+test('an invalid quantile causes a warning with its number', async (t) => {
   const range = rangeOf([rangeSeries('', every30([1, 2, 3, 4, 5, 6]))], 60);
   const { warnings } = callFunction('quantile_over_time', [[1.5, Number.NaN, -1e-7], range]);
   const text = 'PromQL warning: quantile value should be between 0 and 1, got';
   t.same(warnings, [`${text} 1.5 (1:1)`, `${text} NaN (1:1)`, `${text} -1e-07 (1:1)`]);
 });
 
-t.test('a line is fitted, and extrapolated from the step on', async (t) => {
+test('a line is fitted, and extrapolated from the step on', async (t) => {
   const samples = every30([10, 13, 16, 19, 22, 25]);
   const range = rangeOf([rangeSeries('__name__=x', samples)], 90);
   t.same(row('deriv', range), [0.1, 0.1, 0.1]);
@@ -341,26 +335,23 @@ t.test('a line is fitted, and extrapolated from the step on', async (t) => {
   t.same(row('deriv', infinite), [Number.NaN, null, null]);
 });
 
-t.test(
-  'a window fixed in time is the same for every step, but a prediction follows the step',
-  async (t) => {
-    const series = [rangeSeries('__name__=x_total', every30([10, 13, 16, 19]))];
-    const range = { series, rangeMs: 120_000, endsMs: Float64Array.of(120_000, 120_000, 120_000) };
-    t.same(row('sum_over_time', range), [58, 58, 58]);
-    const predicted = callFunction('predict_linear', [range, 0]).value;
-    t.same(rowsOf(predicted)[''], [13, 19, 25]);
-    const once = callFunction('sum_over_time', [range]).budget.samples;
-    t.equal(once, 4, 'read once');
-  },
-);
+test('a window fixed in time is the same for every step, but a prediction follows the step', async (t) => {
+  const series = [rangeSeries('__name__=x_total', every30([10, 13, 16, 19]))];
+  const range = { series, rangeMs: 120_000, endsMs: Float64Array.of(120_000, 120_000, 120_000) };
+  t.same(row('sum_over_time', range), [58, 58, 58]);
+  const predicted = callFunction('predict_linear', [range, 0]).value;
+  t.same(rowsOf(predicted)[''], [13, 19, 25]);
+  const once = callFunction('sum_over_time', [range]).budget.samples;
+  t.equal(once, 4, 'read once');
+});
 
-t.test('only the last sample keeps the name of its metric', async (t) => {
+test('only the last sample keeps the name of its metric', async (t) => {
   const range = rangeOf([rangeSeries('__name__=x,a=b', every30([1, 2, 3]))], 60);
   t.same(rowsOf(callFunction('last_over_time', [range]).value), { '__name__=x,a=b': [2, 3, null] });
   t.same(rowsOf(callFunction('count_over_time', [range]).value), { 'a=b': [2, 1, null] });
 });
 
-t.test('series that are equal without their names are refused, at any steps', async (t) => {
+test('series that are equal without their names are refused, at any steps', async (t) => {
   const one = rangeSeries('__name__=x', every30([1]));
   const other = rangeSeries('__name__=y', [[150, 1]]);
   t.throws(() => callFunction('count_over_time', [rangeOf([one, other], 60)]), {
@@ -369,7 +360,7 @@ t.test('series that are equal without their names are refused, at any steps', as
   });
 });
 
-t.test('absent_over_time has the requested labels where no series has a sample', async (t) => {
+test('absent_over_time has the requested labels where no series has a sample', async (t) => {
   const matchers = [equals('__name__', 'x'), equals('a', 'b'), equals('c', 'd'), equals('c', 'e')];
   const range = rangeOf(
     [rangeSeries('__name__=x,a=b', every30([1, 2])), rangeSeries('__name__=x,a=c', [[150, 1]])],

@@ -4,7 +4,7 @@
  * program runs as a user starts it, with its own readings.
  */
 import type { Locator, Page, Request } from 'playwright-core';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { type Chromium, sendOn, startChromium, type Visitor } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
@@ -34,7 +34,7 @@ const SETTINGS = {
 const MARKUP = '<img src=x onerror=alert(1)><b>bold</b>';
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 
-t.test(
+test(
   'DASH-09: a user handles incidents from a notification’s link through an outage',
   needs('chromium'),
   async (t) => {

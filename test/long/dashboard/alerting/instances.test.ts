@@ -4,7 +4,7 @@
  * through them.
  */
 import type { Locator, Page } from 'playwright-core';
-import t from 'tap';
+import { test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { startChromium } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
@@ -16,7 +16,7 @@ import { walk } from '../../../support/walk.ts';
 const MINUTE_MS = 60_000;
 const STEP_MS = 30_000;
 
-t.test('an alert instance', needs('chromium'), async (t) => {
+test('an alert instance', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
   const [chromium, program] = await Promise.all([startChromium(t), joinService('instances')]);
   await saveRule(program, { displayName: 'Busy', sustainedSeconds: 600 });

@@ -2,7 +2,7 @@
  * A worst-case day in Chromium: 100 file systems on each of 90 VMs are full, which makes 9,000 open
  * incidents. The list and the overview stay complete, lightweight and usable.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { startChromium } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
@@ -15,7 +15,7 @@ const INCIDENTS = VMS * MOUNTS;
 const [FIRST, MORE] = [200, 1_000];
 const ELEMENTS_MAX = 1_500;
 
-t.test(
+test(
   'DASH-09: the list and the overview stay usable with 9,000 open incidents',
   needs('chromium'),
   async (t) => {

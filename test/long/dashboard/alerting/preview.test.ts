@@ -4,7 +4,7 @@
  * newer one. The program runs as a user starts it, with its own readings.
  */
 import type { Locator, Page, Route } from 'playwright-core';
-import t from 'tap';
+import { test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { sendOn, startChromium } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
@@ -18,7 +18,7 @@ const STEP_MS = 30_000;
 const MANY = 200;
 const ELEMENTS_MAX = 600;
 
-t.test('the preview of a rule', needs('chromium'), async (t) => {
+test('the preview of a rule', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
   const [chromium, program] = await Promise.all([startChromium(t), joinService('preview')]);
   const nowMs = Math.floor(Date.now() / STEP_MS) * STEP_MS;

@@ -4,7 +4,7 @@
  * fired come first.
  */
 import type { Locator, Page } from 'playwright-core';
-import t from 'tap';
+import { test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { type Person, signInBy } from '../../../support/busy-project/people.ts';
 import { startChromium, type Visitor } from '../../../support/chromium.ts';
@@ -16,7 +16,7 @@ import { walk } from '../../../support/walk.ts';
 
 const MARKUP = '<b>shop</b>';
 
-t.test('the replay of a rule', needs('chromium'), async (t) => {
+test('the replay of a rule', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
   const [chromium, program] = await Promise.all([startChromium(t), joinService('replay')]);
   const { projectName, signInUrl = '' } = program.demo;

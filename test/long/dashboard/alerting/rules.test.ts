@@ -3,7 +3,7 @@
  * the keyboard only; two users editing the same rule; and what pausing and deleting retires.
  */
 import type { Locator, Page } from 'playwright-core';
-import t from 'tap';
+import { test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { type Person, signInBy } from '../../../support/busy-project/people.ts';
 import { sendOn, startChromium, type Visitor } from '../../../support/chromium.ts';
@@ -31,7 +31,7 @@ interface SavedRule {
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
-t.test('alert rules', needs('chromium'), async (t) => {
+test('alert rules', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
   const [chromium, program] = await Promise.all([startChromium(t), joinService('rules')]);
   await writeReadings(program, [reading('vm-1'), reading('vm-2', 20)]);

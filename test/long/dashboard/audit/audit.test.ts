@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
-import t from 'tap';
+import { test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { callFrom, startChromium, type Visitor } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
@@ -29,7 +29,7 @@ interface Step {
   readonly instanceName: string;
 }
 
-t.test('the audit trail', needs('chromium'), async (t) => {
+test('the audit trail', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
   const [chromium, program] = await Promise.all([startChromium(t), joinService('audit-trail')]);
   const { projectName, signInUrl = '' } = program.demo;

@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { machineDefinitions } from '../../../../machines/audit/registry.ts';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { chartOf, labelOf, statesIn } from '../../../../src/audit/drawing/chart.ts';
@@ -39,7 +39,7 @@ const MARKUP = '<img src=x onerror=alert(1)><b>bold</b>';
 const VMS = 500;
 const RULES = 20;
 
-t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'), async (t) => {
+test('DASH-04: machines, instances and deliveries are shown', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
   const chromium = await startChromium(t);
   const program = await startProgram(t, dataFolder(t), SETTINGS);

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Locator, Page } from 'playwright-core';
-import t from 'tap';
+import { test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { type Person, signInBy } from '../../../support/busy-project/people.ts';
 import { sendOn, startChromium } from '../../../support/chromium.ts';
@@ -61,7 +61,7 @@ async function tickAll(boxes: Locator): Promise<void> {
   for (const box of await boxes.all()) await box.check();
 }
 
-t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
+test('keyless CI in the dashboard', needs('chromium'), async (t) => {
   t.setTimeout(840_000);
   if (!isCurrent()) await buildDashboard();
   const platform = await startCiIssuer();

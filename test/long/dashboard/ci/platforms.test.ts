@@ -4,7 +4,7 @@
  * exchanges. Then an expired verification.
  */
 import type { Page } from 'playwright-core';
-import t from 'tap';
+import { test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { signInBy } from '../../../support/busy-project/people.ts';
 import { sendOn, startChromium } from '../../../support/chromium.ts';
@@ -30,7 +30,7 @@ const SOURCES = {
   circleci: 'github.com/acme/app',
 } as const;
 
-t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
+test('each CI platform in the wizard', needs('chromium'), async (t) => {
   t.setTimeout(840_000);
   if (!isCurrent()) await buildDashboard();
   const issuers = await Promise.all(

@@ -5,7 +5,7 @@
 import { Buffer } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
-import t from 'tap';
+import { test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { startBadEndpoints } from '../../../support/bad-endpoints.ts';
 import { callFrom, sendOn, startChromium } from '../../../support/chromium.ts';
@@ -27,7 +27,7 @@ const ALERTS = '/svc.monitoring.v1.AlertService';
 /** Secret part of a chat's URL: anyone who has it can write to the channel. */
 const CHAT_SECRET = 'T024BE7LD/B024BE7LH/aSecretOfTheChannel';
 
-t.test('destinations', needs('chromium'), async (t) => {
+test('destinations', needs('chromium'), async (t) => {
   t.setTimeout(840_000);
   if (!isCurrent()) await buildDashboard();
   const folder = dataFolder(t);

@@ -2,7 +2,7 @@
  * Every page of routes.ts in Chromium (`every-page.ts`): with its data, without data, and for a
  * missing resource; in both themes, on a phone and a desktop. Then open dialogs.
  */
-import t from 'tap';
+import { test } from 'tap';
 import type { PageName } from '../../../../src/dashboard/routes.ts';
 import { needs } from '../../../support/components.ts';
 import {
@@ -28,7 +28,7 @@ const VIEWS: Look['views'] = [
   }),
 ];
 
-t.test('DASH-11: every page is accessible, with data and without', needs('chromium'), async (t) => {
+test('DASH-11: every page is accessible, with data and without', needs('chromium'), async (t) => {
   t.setTimeout(840_000);
   const pages = await startEveryPage(t);
   await t.test('has no axe-core violations in any theme and width', async (t) => {

@@ -2,7 +2,7 @@
  * Members, invitations and sessions in Chromium, against the program as a user starts it: changes
  * by an owner, what other members see, and that a link is shown only once.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { memberOf } from '../../../support/busy-project/access.ts';
 import { type Person, signInBy } from '../../../support/busy-project/people.ts';
@@ -15,7 +15,7 @@ const SETTINGS = { SVC_COLLECT: 'none', SVC_PROJECT_CREATION: 'people' };
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 const PROJECTS = 'project.v1.ProjectService';
 
-t.test('access to a project', needs('chromium'), async (t) => {
+test('access to a project', needs('chromium'), async (t) => {
   t.setTimeout(840_000);
   if (!isCurrent()) await buildDashboard();
   const folder = dataFolder(t);

@@ -2,7 +2,7 @@
  * Keys in Chromium, against the program as a user starts it: each secret is shown once, kept
  * nowhere in the browser, and checked against the API for its permissions.
  */
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { memberOf } from '../../../support/busy-project/access.ts';
 import { type Person, signInBy } from '../../../support/busy-project/people.ts';
@@ -12,7 +12,7 @@ import { pagesOf } from '../../../support/program.ts';
 import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
-t.test('keys', needs('chromium'), async (t) => {
+test('keys', needs('chromium'), async (t) => {
   t.setTimeout(840_000);
   if (!isCurrent()) await buildDashboard();
   const [chromium, program] = await Promise.all([startChromium(t), joinService('keys')]);

@@ -2,7 +2,7 @@
  * Notices and limits in Chromium, for a project whose alert instances have reached their limit: the
  * overview says so, the notice stays and links onward, and the limit is shown with its usage.
  */
-import t from 'tap';
+import { test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { startChromium } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
@@ -15,7 +15,7 @@ import {
   until,
 } from '../../../support/program.ts';
 
-t.test('notices and limits', needs('chromium'), async (t) => {
+test('notices and limits', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
   const data = dataFolder(t);
   const [chromium, program] = await Promise.all([

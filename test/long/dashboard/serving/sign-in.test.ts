@@ -6,7 +6,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import t from 'tap';
+import { test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
 import { signInBy } from '../../../support/busy-project/people.ts';
 import { startChromium } from '../../../support/chromium.ts';
@@ -19,7 +19,7 @@ import { dataFolder, pagesOf, startProgram, until } from '../../../support/progr
 const EMAIL = 'grace@example.com';
 const SECRET = 'client-secret-0123456789';
 
-t.test(
+test(
   'DASH-02: a notification’s link leads through the sign-in to the incident',
   needs('chromium'),
   async (t) => {

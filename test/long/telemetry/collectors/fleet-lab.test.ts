@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import { test } from 'tap';
 import { needs } from '../../../support/components.ts';
 import { openVmLab } from '../../../support/lab/vm-lab.ts';
 import {
@@ -25,7 +25,7 @@ interface Reading {
   readonly last?: { readonly vms: number };
 }
 
-t.test('SRC-11: three libvirtds write into three projects', needs('vm-lab'), async (t) => {
+test('SRC-11: three libvirtds write into three projects', needs('vm-lab'), async (t) => {
   const [a, b, c] = [await openVmLab(t), await openVmLab(t), await openVmLab(t)];
   await Promise.all([
     a.start('shop1').then(() => a.start('blog1')),

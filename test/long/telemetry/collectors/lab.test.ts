@@ -3,7 +3,7 @@
  * idle, loaded, with a full disk, paused, with absent and mute agents, frozen, crashed and stopped.
  * In real time, since the machines have no other; each wait ends as soon as its condition is met.
  */
-import t from 'tap';
+import t, { test } from 'tap';
 import type {
   ObservedRow,
   Reading,
@@ -65,7 +65,7 @@ async function cpuRise(source: Source, lab: VmLab): Promise<{ idle: number; busy
 
 t.setTimeout(840_000);
 
-t.test('two real machines trigger each trap', needs('vm-lab'), async (t) => {
+test('two real machines trigger each trap', needs('vm-lab'), async (t) => {
   const lab = await openVmLab(t);
   const libvirt = { uri: lab.uri, clock: systemClock, run: runCommand };
   t.match(await probeLibvirt(libvirt), { reason: 'SOURCE_FAILED' }, 'no libvirtd yet');

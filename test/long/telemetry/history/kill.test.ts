@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import { test } from 'tap';
 import { type History, openHistory } from '../../../../sqlite/telemetry/history/store/store.ts';
 import { systemClock } from '../../../../streams/platform/clock.ts';
 import { fraction, seededRandom } from '../../../../streams/platform/random.ts';
@@ -56,38 +56,34 @@ function storedTimes(history: History, vm: LogVm): number[] {
   return [...timesMs];
 }
 
-t.test(
-  `DUR-16: nothing below the floor is missing after each of ${KILLS} kills during flushes`,
-  async (t) => {
-    const folder = t.testdir();
-    const seed = 20_260_105;
-    const random = seededRandom(seed);
-    let floor = 1;
-    for (let kill = 1; kill <= KILLS; kill++) {
-      await runAndKill(folder, fraction(random) * 120);
-      const history = open(folder);
-      const { damaged } = await history.check();
-      t.same(damaged, [], `kill ${kill}: every chunk is whole`);
-      t.ok(history.floor(LOG_PARTITION) >= floor, `kill ${kill}: the floor has not moved back`);
-      floor = history.floor(LOG_PARTITION);
-      for (const vm of LOG_VMS) {
-        const stored = new Set(storedTimes(history, vm));
-        const missing = logTimes(vm, floor - 1).filter((time) => !stored.has(time));
-        t.same(missing, [], `kill ${kill}: rows of ${vm} below ${floor}`);
-      }
-      await history.close();
-    }
-    t.ok(floor > KILLS, `the writer reached ${floor} (seed ${seed})`);
+test(`DUR-16: nothing below the floor is missing after each of ${KILLS} kills during flushes`, async (t) => {
+  const folder = t.testdir();
+  const seed = 20_260_105;
+  const random = seededRandom(seed);
+  let floor = 1;
+  for (let kill = 1; kill <= KILLS; kill++) {
+    await runAndKill(folder, fraction(random) * 120);
     const history = open(folder);
-    const last = floor + 500;
-    for (let sequence = history.floor(LOG_PARTITION); sequence <= last; sequence++) {
-      history.append(logBatch(sequence), { partition: LOG_PARTITION, sequence });
+    const { damaged } = await history.check();
+    t.same(damaged, [], `kill ${kill}: every chunk is whole`);
+    t.ok(history.floor(LOG_PARTITION) >= floor, `kill ${kill}: the floor has not moved back`);
+    floor = history.floor(LOG_PARTITION);
+    for (const vm of LOG_VMS) {
+      const stored = new Set(storedTimes(history, vm));
+      const missing = logTimes(vm, floor - 1).filter((time) => !stored.has(time));
+      t.same(missing, [], `kill ${kill}: rows of ${vm} below ${floor}`);
     }
-    for (const vm of LOG_VMS) t.same(storedTimes(history, vm), logTimes(vm, last), vm);
-    await history.flush();
-    for (const vm of LOG_VMS)
-      t.same(storedTimes(history, vm), logTimes(vm, last), `${vm}, flushed`);
-    t.equal(history.stats().conflict, 0);
     await history.close();
-  },
-);
+  }
+  t.ok(floor > KILLS, `the writer reached ${floor} (seed ${seed})`);
+  const history = open(folder);
+  const last = floor + 500;
+  for (let sequence = history.floor(LOG_PARTITION); sequence <= last; sequence++) {
+    history.append(logBatch(sequence), { partition: LOG_PARTITION, sequence });
+  }
+  for (const vm of LOG_VMS) t.same(storedTimes(history, vm), logTimes(vm, last), vm);
+  await history.flush();
+  for (const vm of LOG_VMS) t.same(storedTimes(history, vm), logTimes(vm, last), `${vm}, flushed`);
+  t.equal(history.stats().conflict, 0);
+  await history.close();
+});

@@ -4,7 +4,7 @@
  * wherever the rows are stored.
  */
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { Chunk } from '../../../../sqlite/telemetry/history/chunk/chunk-codec.ts';
 import {
   HISTORY_FILE,
@@ -66,7 +66,7 @@ function observed(history: History, names?: readonly string[]) {
   );
 }
 
-t.test('a mount that changes its type is two series, each with its own observations', async (t) => {
+test('a mount that changes its type is two series, each with its own observations', async (t) => {
   const key = (type: string) => `svc_vm_filesystem_used_bytes{fstype="${type}",mountpoint="/"}`;
   const rows = (from: number, count: number, type: string) => (history: History) => {
     for (let i = from; i < from + count; i++) append(history, NOON + i * STEP, { [key(type)]: i });
@@ -86,7 +86,7 @@ t.test('a mount that changes its type is two series, each with its own observati
   );
 });
 
-t.test('readings that are switched on and off leave no column behind', async (t) => {
+test('readings that are switched on and off leave no column behind', async (t) => {
   const folder = t.testdir();
   const history = openStore({ folder });
   const basic = { svc_vm_cpu_seconds_total: 5 };
@@ -116,7 +116,7 @@ t.test('readings that are switched on and off leave no column behind', async (t)
   await history.close();
 });
 
-t.test('hundreds of short-lived interfaces do not retain memory', async (t) => {
+test('hundreds of short-lived interfaces do not retain memory', async (t) => {
   const folder = t.testdir();
   const clock = new VirtualClock(START);
   const history = openStore({ folder, clock });
@@ -194,7 +194,7 @@ function metric(t: Test, history: History, metricId: string, startAt: number, en
   };
 }
 
-t.test('a VM recreated under its id restarts its counters without a bridge', async (t) => {
+test('a VM recreated under its id restarts its counters without a bridge', async (t) => {
   const at = (n: number) => NOON + n * STEP;
   await everywhere(
     t.testdir(),
@@ -233,7 +233,7 @@ t.test('a VM recreated under its id restarts its counters without a bridge', asy
   );
 });
 
-t.test('a VM under a new id is another VM: neither has rows of the other', async (t) => {
+test('a VM under a new id is another VM: neither has rows of the other', async (t) => {
   const history = openStore({ folder: t.testdir() });
   for (const [i, vm] of ['old', 'old', 'new', 'new'].entries()) {
     history.append(batchOf({ at: i * STEP, values: { x: i }, vm }), {

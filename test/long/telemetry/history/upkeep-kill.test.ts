@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import { test } from 'tap';
 import type { History } from '../../../../sqlite/telemetry/history/store/store.ts';
 import { VirtualClock } from '../../../../streams/platform/clock.ts';
 import { fraction, seededRandom } from '../../../../streams/platform/random.ts';
@@ -72,7 +72,7 @@ function faultOf(history: History, vm: string, nowMs: number): string | undefine
   return wrong < 0 ? undefined : `${vm} at ${wanted[wrong]} is ${column?.[wrong]}`;
 }
 
-t.test(`DUR-16: ${LIVES} kills during merges and drops lose and double nothing`, async (t) => {
+test(`DUR-16: ${LIVES} kills during merges and drops lose and double nothing`, async (t) => {
   const folder = t.testdir();
   const seed = 20_261_121;
   const random = seededRandom(seed);

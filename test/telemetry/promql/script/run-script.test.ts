@@ -1,5 +1,5 @@
 /** The runner of scripts itself: correct evaluations pass, and wrong ones fail. */
-import t from 'tap';
+import t, { test } from 'tap';
 import { atVariant } from './at-variant.ts';
 import { parseValues } from './notation.ts';
 import { parseScript } from './parse-script.ts';
@@ -17,7 +17,7 @@ function differencesOf(evaluation: string): readonly string[] {
   return outcomes[0]?.differences ?? [];
 }
 
-t.test('values: gaps, repetitions, sequences and markers have their meaning', async (t) => {
+test('values: gaps, repetitions, sequences and markers have their meaning', async (t) => {
   t.same(parseValues('5 _ _x3 7x3'), [5, null, null, null, null, 7, 7, 7, 7]);
   t.same(parseValues('1+2x3 10-2x2 -1-1x1'), [1, 3, 5, 7, 10, 8, 6, -1, -2]);
   t.same(parseValues('stale Inf -Inf .5 1e3'), ['stale', Infinity, -Infinity, 0.5, 1000]);
@@ -26,7 +26,7 @@ t.test('values: gaps, repetitions, sequences and markers have their meaning', as
   t.throws(() => parseValues('five'), /not a value/);
 });
 
-t.test('a correct eval passes', async (t) => {
+test('a correct eval passes', async (t) => {
   const evals = [
     'eval instant at 2m metric\n metric{path="b"} 3\n metric{path="a"} 3',
     'eval instant at 2m sum(metric)\n {} 6',
@@ -43,7 +43,7 @@ t.test('a correct eval passes', async (t) => {
   for (const evaluation of evals) t.same(differencesOf(evaluation), [], evaluation);
 });
 
-t.test('a wrong eval fails, whatever is wrong with it', async (t) => {
+test('a wrong eval fails, whatever is wrong with it', async (t) => {
   const evals = [
     ['eval instant at 2m metric\n metric{path="a"} 3', /unexpected metric\{path="b"\}/],
     ['eval instant at 2m sum(metric)\n {} 6.0001', /expected 6.0001, got 6/],
@@ -83,7 +83,7 @@ t.test('a wrong eval fails, whatever is wrong with it', async (t) => {
   }
 });
 
-t.test('the order of a vector counts if it is expected', async (t) => {
+test('the order of a vector counts if it is expected', async (t) => {
   const sorted = `load 1m
   metric{path="a"} 5
   metric{path="b"} 3
@@ -96,24 +96,21 @@ eval_ordered instant at 0 sort(metric)
   t.match(wrong[0]?.differences.join(), /the order is another/);
 });
 
-t.test('a script that cannot be parsed is rejected with its line', async (t) => {
+test('a script that cannot be parsed is rejected with its line', async (t) => {
   t.throws(() => parseScript('load 5m\n  metric five'), /line 2: "five" is not a value/);
   t.throws(() => parseScript('\neval instant now up'), /line 2/);
   t.throws(() => parseScript('delete'), /line 1: "delete" is not a command/);
 });
 
-t.test(
-  '@ is added to each selector of an expression once, but not if the result depends on time',
-  async (t) => {
-    t.equal(atVariant('a + sum(b{c="d"})', 1500), 'a @ 1.5 + sum(b{c="d"} @ 1.5)');
-    t.equal(atVariant('rate(a[5m] offset 1m)', 1000), 'rate(a[5m] @ 1 offset 1m)');
-    t.equal(atVariant('a @ 5 + a offset 2m', 1000), 'a @ 5 + a @ 1 offset 2m');
-    t.equal(
-      atVariant('max_over_time(rate(a[5m])[1h:])', 1000),
-      'max_over_time(rate(a[5m])[1h:] @ 1)',
-    );
-    t.equal(atVariant('a offset 1m @ 7', 1000), 'a offset 1m @ 7');
-    t.equal(atVariant('a + time()', 1000), null);
-    t.equal(atVariant('sum(', 1000), null);
-  },
-);
+test('@ is added to each selector of an expression once, but not if the result depends on time', async (t) => {
+  t.equal(atVariant('a + sum(b{c="d"})', 1500), 'a @ 1.5 + sum(b{c="d"} @ 1.5)');
+  t.equal(atVariant('rate(a[5m] offset 1m)', 1000), 'rate(a[5m] @ 1 offset 1m)');
+  t.equal(atVariant('a @ 5 + a offset 2m', 1000), 'a @ 5 + a @ 1 offset 2m');
+  t.equal(
+    atVariant('max_over_time(rate(a[5m])[1h:])', 1000),
+    'max_over_time(rate(a[5m])[1h:] @ 1)',
+  );
+  t.equal(atVariant('a offset 1m @ 7', 1000), 'a offset 1m @ 7');
+  t.equal(atVariant('a + time()', 1000), null);
+  t.equal(atVariant('sum(', 1000), null);
+});
