@@ -23,6 +23,8 @@ const NOT_HERE = new Set([
   'destination.lastDelivery.name',
   'destination.lastDelivery.error',
   'destination.lastError.error',
+  'destination.email.recipients.mailProblem',
+  'email.recipients.mailProblem',
   // Reported by a guest, for later versions.
   'system',
   // Parsed by the parser of invitation addresses, if there is a mail server.
