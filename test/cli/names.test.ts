@@ -14,7 +14,7 @@ import { cpuSpec } from '../support/rule-spec.ts';
 
 /** Ids, resource names, web addresses, words of closed sets, proofs: each has its own format. */
 const OF_A_FORM =
-  /^(name|names|(?!displayName)\w+Name|parent|id|\w+Id|expectedVersion|trustName|assertion|pairingCode|claimsDigest|enrolmentToken|issuer|template|datacenter|capabilities(\.values)?|(destination\.)?\w+\.url|spec\.(metricId|vmNames|destinationNames)|destination\.name)$/;
+  /^(name|names|(?!displayName)\w+Name|parent|id|\w+Id|expectedVersion|trustName|assertion|pairingCode|claimsDigest|enrolmentToken|issuer|template|datacenter|capabilities(\.values)?|networks|(destination\.)?\w+\.url|spec\.(metricId|vmNames|destinationNames)|destination\.name)$/;
 const NOT_HERE = new Set([
   // Part of responses, and not read from requests.
   'destination.pausedReason',
@@ -23,6 +23,8 @@ const NOT_HERE = new Set([
   'destination.lastDelivery.name',
   'destination.lastDelivery.error',
   'destination.lastError.error',
+  'destination.email.recipients.mailProblem',
+  'email.recipients.mailProblem',
   // Reported by a guest, for later versions.
   'system',
   // Parsed by the parser of invitation addresses, if there is a mail server.
