@@ -3,7 +3,7 @@
  * clients read, also for what the HTTP parser rejects.
  */
 import { connect } from 'node:net';
-import t from 'tap';
+import { test } from 'tap';
 import { joinService } from '../support/shared-service.ts';
 
 const PROMQL = '/v1/monitoring/projects/demo/promql';
@@ -68,7 +68,7 @@ const { host } = new URL(demo.baseUrl);
 const request = (line: string, accept: string, more = '') =>
   `${line} HTTP/1.1\r\nhost: ${host}\r\naccept: ${accept}\r\nconnection: close\r\n${more}\r\n`;
 
-t.test('a path that cannot be decoded is refused in the form of its path', async (t) => {
+test('a path that cannot be decoded is refused in the form of its path', async (t) => {
   for (const { path, accept, type, body } of FORMS) {
     const [, last = ''] = /\/([^/]*)$/.exec(path) ?? [];
     for (const bad of [`${path.slice(0, -last.length)}%zz${last}`, `${path}/%ff`]) {
@@ -82,7 +82,7 @@ t.test('a path that cannot be decoded is refused in the form of its path', async
   }
 });
 
-t.test('what the HTTP parser rejects is answered in the form of its path', async (t) => {
+test('what the HTTP parser rejects is answered in the form of its path', async (t) => {
   for (const { path, accept, type, body } of FORMS) {
     for (const [status, more, method = 'GET'] of [
       [400, 'content-length: x\r\n'],
@@ -107,7 +107,7 @@ t.test('what the HTTP parser rejects is answered in the form of its path', async
   }
 });
 
-t.test('a long part of a path and an unknown method have the envelope of the path', async (t) => {
+test('a long part of a path and an unknown method have the envelope of the path', async (t) => {
   const long = await exchange(
     demo.baseUrl,
     request(`GET /v1/monitoring/projects/${'x'.repeat(5_000)}/promql/api/v1/query`, '*/*'),
@@ -117,6 +117,6 @@ t.test('a long part of a path and an unknown method have the envelope of the pat
   t.match(purge, { type: /^application\/json/, body: /^\{"code":/ });
 });
 
-t.test('bytes that are not HTTP get no body', async (t) => {
+test('bytes that are not HTTP get no body', async (t) => {
   t.match(await exchange(demo.baseUrl, 'hello\r\n\r\n'), { status: 400, body: '' });
 });

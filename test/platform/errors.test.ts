@@ -111,7 +111,7 @@ test('Failures other than refusals', (t) => {
   t.end();
 });
 
-t.test('a refusal holds no half of a surrogate pair', async (t) => {
+test('a refusal holds no half of a surrogate pair', async (t) => {
   const { message, metadata } = new Refusal('INVALID_FIELD', 'a\ud83d', { field: '\udc00b' });
   t.same([message, metadata], ['a\ufffd', { field: '\ufffdb' }]);
 });

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import t, { test } from 'tap';
 import { makeFolder } from '../../sqlite/platform/make-folder.ts';
 import { toDataFolderFault } from '../../src/platform/data-folder.ts';
 import { needs } from '../support/components.ts';
@@ -13,14 +13,14 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'svc-make-'));
 t.teardown(() => rmSync(folder, { recursive: true, force: true }));
 
-t.test('a folder is made with its parents, once', async (t) => {
+test('a folder is made with its parents, once', async (t) => {
   const path = join(folder, 'a/b/c');
   t.equal(makeFolder(path, 0o700), join(folder, 'a'));
   t.equal(statSync(path).mode & 0o777, 0o700);
   t.equal(makeFolder(path), undefined);
 });
 
-t.test('a file or a dangling link in the path is an error', async (t) => {
+test('a file or a dangling link in the path is an error', async (t) => {
   writeFileSync(join(folder, 'file'), '');
   t.throws(() => makeFolder(join(folder, 'file/a')), { code: 'ENOTDIR' });
   symlinkSync(join(folder, 'nowhere'), join(folder, 'dangling'));
@@ -47,7 +47,7 @@ function faultOn(options: string, fill: string): string {
   });
 }
 
-t.test(
+test(
   'a read-only and a full file system are named, with what to do',
   needs('tmpfs mounts'),
   async (t) => {
@@ -59,7 +59,7 @@ t.test(
   },
 );
 
-t.test('the missing cause of another program’s folder stays an error', async (t) => {
+test('the missing cause of another program’s folder stays an error', async (t) => {
   const error = Object.assign(new Error('no such file'), { code: 'ENOENT' });
   t.equal(toDataFolderFault(error, '/x'), error);
 });

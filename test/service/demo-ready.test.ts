@@ -1,11 +1,11 @@
 /** The order of a start with the demo: a script reads demo.json as soon as `/readyz` is 200. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import { test } from 'tap';
 import { createService } from '../../src/embed/index.ts';
 import { dataFolder, reservePort } from '../support/places.ts';
 
-t.test('/readyz is not ready before demo.json exists', async (t) => {
+test('/readyz is not ready before demo.json exists', async (t) => {
   const data = dataFolder(t);
   const port = await reservePort();
   const starting = createService({

@@ -221,7 +221,7 @@ test('values are the same as bytes and as text, whatever they are', async (t) =>
   t.same(wrong, []);
 });
 
-t.test('bytes that are not UTF-8 become U+FFFD, as in Prometheus', async (t) => {
+test('bytes that are not UTF-8 become U+FFFD, as in Prometheus', async (t) => {
   const value = 'a\udcff\ud83d';
   t.equal(
     JSON.parse(text(encodeResult({ data: { type: 'string', timeMs: 0, value }, ...none }))).data

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
-import t, { type Test } from 'tap';
+import { type Test, test } from 'tap';
 import { callFrom, startChromium } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { dataFolder, pagesOf, startProgram } from '../../../support/program.ts';
@@ -48,7 +48,7 @@ async function startTunnel(t: Test, target: number): Promise<number> {
   return port;
 }
 
-t.test('the session reaches no other port', { ...needs('chromium') }, async (t) => {
+test('the session reaches no other port', { ...needs('chromium') }, async (t) => {
   const [chromium, program, other] = await Promise.all([
     startChromium(t),
     startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' }),
