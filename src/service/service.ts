@@ -10,24 +10,18 @@
  */
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance } from 'fastify';
-import type { SamplePipeline } from '../../actors/alerting/evaluator/sample-pipeline.ts';
-import { sampleFloor } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
 import { deliveriesSpec } from '../../actors/delivery/queues.ts';
 import { withRevocationBarrier } from '../../actors/identity/revocation-barrier.ts';
 import { ChangeLimits } from '../../actors/platform/change-limits.ts';
 import type { HostCounters } from '../../actors/platform/host/counters.ts';
-import { unfitShares } from '../../actors/platform/host/formats.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
-import type { Part } from '../../actors/platform/supervision.ts';
 import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
-import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { eventsStream } from '../../streams/platform/commit/events.ts';
-import { Fitness } from '../../streams/platform/membership/fitness.ts';
-import { CLOCK_REFUSED_MS, SHARES } from '../../streams/platform/membership/roster.ts';
+import { CLOCK_REFUSED_MS } from '../../streams/platform/membership/roster.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
 import { openAdminServer } from '../admin/admin-server.ts';
@@ -60,7 +54,6 @@ import { createDiskSpace } from '../platform/disk-space.ts';
 import { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import { openProjectBounds, type ProjectBounds } from '../platform/gate/project-gate.ts';
 import {
-  actingFault,
   addHealthGauges,
   createHealth,
   diskCheck,
@@ -102,6 +95,7 @@ import { startCollecting } from './collecting.ts';
 import { type DamageWatch, watchDamage } from './damage-watch.ts';
 import { prepareDemo } from './demo.ts';
 import { continueKeyChange } from './key-change.ts';
+import { membershipPart } from './membership-part.ts';
 import { connectOptions, rpcRoutes } from './routes.ts';
 import type { RunningService, ServicePorts } from './running-service.ts';
 import { openSnapshots } from './snapshots.ts';
@@ -121,10 +115,6 @@ export interface ServiceOptions {
   readonly stopped?: AbortSignal;
 }
 
-/** Interval of the check whether a new member has caught up, ms. */
-const CAUGHT_UP_MS = 100;
-/** Interval between checks of whether this member stands down, ms. */
-const FITNESS_MS = 250;
 /** Interval of the check that the projection still runs, ms. */
 const FAULT_CHECK_MS = 1_000;
 
@@ -306,55 +296,6 @@ function openRooms(parts: RoomParts) {
 }
 
 type Rooms = ReturnType<typeof openRooms>;
-
-/**
- * Puts this member's progress into each of its records, and joins the work of the cluster once it
- * has caught up.
- */
-function membershipPart(parts: {
-  readonly base: RoomBase;
-  readonly storage: Storage;
-  readonly host: RunningHost;
-  readonly origin: () => string;
-  readonly evaluator: SamplePipeline;
-  readonly datacenters: Datacenters;
-  readonly delivery: { readonly sends: () => boolean };
-}): Part {
-  const { host, origin, evaluator, datacenters, delivery } = parts;
-  const { clock, health } = parts.base;
-  const { member, store, history, keyId } = parts.storage;
-  const fitness = new Fitness(clock, () => actingFault(health.report()));
-  const standing = () => {
-    const barred = unfitShares({ member, store, version: programVersion });
-    const standsDown = fitness.standsDown();
-    return standsDown === undefined
-      ? { unfit: barred, barred }
-      : { unfit: SHARES, barred, standsDown };
-  };
-  return {
-    name: 'membership',
-    async run(signal) {
-      member.report(() => ({
-        address: origin() || null,
-        applied: host.appliedSequence(),
-        decided: evaluator.throughSequence(),
-        floor: sampleFloor({ history, pipeline: evaluator }),
-        heard: datacenters.ages(),
-        ...standing(),
-        keyId: keyId(),
-        sends: delivery.sends(),
-      }));
-      while (!evaluator.isCaughtUp() && !signal.aborted) await pause(clock, CAUGHT_UP_MS, signal);
-      if (!signal.aborted) member.begin();
-      for (let before = fitness.standsDown(); !signal.aborted; ) {
-        await pause(clock, FITNESS_MS, signal);
-        const now = fitness.standsDown();
-        if (now !== before) member.announce();
-        before = now;
-      }
-    },
-  };
-}
 
 /** The service also runs without operator commands: some file systems have no sockets. */
 async function openAdmin({ settings, log, clock, closers }: RoomBase, storage: Storage) {

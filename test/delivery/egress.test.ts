@@ -1,6 +1,6 @@
 /**
  * A member from which no receiver can be reached, on a virtual clock: many tenants decide, a rest
- * gives the place in the queue to others, and nobody rests alone.
+ * gives the place in the queue to others, and the last sender never rests.
  */
 import { test } from 'tap';
 import { consumeUnlessResting, Egress } from '../../actors/delivery/egress.ts';
@@ -34,7 +34,7 @@ function world() {
   return { clock, others, egress, end };
 }
 
-test('DUR-30: attempts that reach nobody make a member rest, and then try again', async (t) => {
+test('DUR-30: attempts that reach no receiver make a member rest, and then try again', async (t) => {
   const { clock, egress, end } = world();
   for (let i = 0; i < 4; i++) end(i, UNREACHABLE);
   t.equal(egress.isResting, false);

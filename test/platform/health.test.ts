@@ -62,7 +62,7 @@ test('a part of the own work leaves requests answered, and is the reason to stan
   t.equal(actingFault(health.report()), undefined, 'a degraded part works');
   states.secrets = starting('Secrets are being read');
   t.match(health.report(), { ready: false, serving: true });
-  t.equal(actingFault(health.report()), undefined, 'a start is no fault');
+  t.equal(actingFault(health.report()), undefined, 'a part that starts has no fault');
   states.secrets = faulty('notReady', 'Secrets do not arrive');
   t.match(health.report(), { ready: false, serving: true });
   t.equal(actingFault(health.report()), 'Secrets do not arrive');
