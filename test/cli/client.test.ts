@@ -223,7 +223,7 @@ COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
     t.equal(printed, 'Night pager\nNight shift\n');
     t.equal(readFileSync(requested, 'utf8'), '__complete -- alerts save --destination Night\\ p\n');
   });
-  await test('every script asks svc, and an unknown shell is rejected', async (t) => {
+  await t.test('every script asks svc, and an unknown shell is rejected', async (t) => {
     for (const shell of ['bash', 'zsh', 'fish']) {
       t.match(await world.svc(['completion', shell]), { code: 0, stdout: /__complete -- / });
     }

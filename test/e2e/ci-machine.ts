@@ -19,6 +19,7 @@ import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
 import { type CiIssuer, startCiIssuer } from '../support/ci-issuer.ts';
 import { codeBlock } from '../support/code-blocks.ts';
+import { requestAs } from '../support/named-host.ts';
 import { dataFolder, type Program, startProgram, until } from '../support/program.ts';
 import { type JobRun, runWorkflow } from '../support/workflow-runner.ts';
 
@@ -222,17 +223,19 @@ async function type(
 
 /** Plays the user's browser during `svc login`: cookies, a page and its form. */
 async function confirmInBrowser(endpoint: string, token: string, url: URL): Promise<void> {
+  const { origin, host } = url;
+  const type = { 'content-type': 'application/x-www-form-urlencoded' };
   const post = (path: string, form: Record<string, string>, headers = {}) =>
-    fetch(endpoint + path, {
+    requestAs(host, endpoint + path, {
       method: 'POST',
-      redirect: 'manual',
-      body: new URLSearchParams(form),
-      headers: { origin: endpoint, 'sec-fetch-site': 'same-origin', ...headers },
+      body: new URLSearchParams(form).toString(),
+      headers: { ...type, origin, 'sec-fetch-site': 'same-origin', ...headers },
     });
   const signedIn = await post('/auth/link', { token });
   const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? '';
-  const page = await fetch(url, { headers: { cookie } });
-  if (!(await page.text()).includes('svc login')) throw new Error('The page does not ask');
+  const path = url.pathname + url.search;
+  const page = await requestAs(host, endpoint + path, { method: 'GET', headers: { cookie } });
+  if (!page.text.includes('svc login')) throw new Error('The page does not ask');
   const confirmed = await post('/auth/cli', Object.fromEntries(url.searchParams), { cookie });
   const back = await fetch(confirmed.headers.get('location') ?? '');
   if (!(await back.text()).includes('Signed in')) throw new Error('The browser was not signed in');

@@ -162,7 +162,7 @@ async function prepareMember(
 
 function mountDisk(t: Teardown, folder: string, sizeMib: number): void {
   componentPath('tmpfs mounts');
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeMib}m`, 'svc-test', folder]);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeMib}m,mode=700`, 'svc-test', folder]);
   t.teardown(() => execFileSync('umount', ['--lazy', folder]));
 }
 

@@ -33,3 +33,11 @@ export async function requestAs(
   }
   return { status: response.statusCode ?? 0, headers, text: await text(response) };
 }
+
+/** The page at the address that programs use, under the host name to which it sends browsers. */
+export async function pageAt(url: string): Promise<NamedHostAnswer> {
+  const init = { method: 'GET', headers: { accept: 'text/html' } };
+  const { headers } = await requestAs(new URL(url).host, url, init);
+  const moved = new URL(headers.get('location') ?? url, url);
+  return requestAs(moved.host, url, init);
+}

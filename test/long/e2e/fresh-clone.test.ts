@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import t, { test } from 'tap';
 import packageJson from '../../../package.json' with { type: 'json' };
+import { pageAt } from '../../support/named-host.ts';
 import { type Demo, dataFolder, until } from '../../support/program.ts';
 
 const execute = promisify(execFile);
@@ -60,8 +61,8 @@ test('a fresh clone without dev dependencies runs, with its pages', async (t) =>
   t.notMatch(said, /dashboard (is not|cannot be) built/);
 
   const demo = JSON.parse(readFileSync(join(clone, 'data/demo.json'), 'utf8')) as Demo;
-  const page = await fetch(`${demo.baseUrl}/auth/link`);
-  t.match(await page.text(), /Sign in/);
+  const page = await pageAt(`${demo.baseUrl}/auth/link`);
+  t.match(page.text, /Sign in/);
   const manifest = JSON.parse(readFileSync(join(clone, 'dist/dashboard/manifest.json'), 'utf8'));
   t.ok(manifest.entries.main, 'the pages are built');
   const { stdout } = await execute('npx', ['svc', 'monitoring', 'vms'], {

@@ -24,6 +24,7 @@ import t, { test } from 'tap';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { codeBlock } from '../../support/code-blocks.ts';
 import { needs } from '../../support/components.ts';
+import { pageAt } from '../../support/named-host.ts';
 import { reservePort } from '../../support/places.ts';
 import { until } from '../../support/program.ts';
 import { startSystemdHost } from '../../support/systemd-host.ts';
@@ -49,7 +50,7 @@ if (built.skip === undefined) {
 
 test('checksums match the files beside them', built, async (t) => {
   const named = readFileSync(join(folder, 'SHA256SUMS'), 'utf8').trim().split('\n');
-  t.equal(named.length, 3);
+  t.equal(named.length, 4);
   await t.resolves(execute('sha256sum', ['--check', 'SHA256SUMS'], { cwd: folder }));
 });
 
@@ -66,8 +67,8 @@ test(
     const dev = Object.keys(packageJson.devDependencies).filter((each) => packages.includes(each));
     t.same(dev, []);
     const served = await serve(t, [join(program, 'bin/svc')], join(folder, 'data'));
-    const page = await fetch(served.url, { headers: { accept: 'text/html' } });
-    t.match(await page.text(), '<!doctype html>', 'the dashboard is built');
+    const page = await pageAt(served.url);
+    t.match(page.text, '<!doctype html>', 'the dashboard is built');
     await served.stop();
     rmSync(program, { recursive: true });
   },
@@ -216,7 +217,7 @@ svc install`);
     },
   );
 
-  await test('a collector sends its readings, and loads a new mapping', slow, async (t) => {
+  await t.test('a collector sends its readings, and loads a new mapping', slow, async (t) => {
     await run(`printf 'source test:///default\\nname * project shop\\n' >/etc/svc-collect.map
 export NODE_EXTRA_CA_CERTS=/etc/ssl/svc.pem
 key=$(svc admin collector-key create --datacenter DC-1 --project shop 2>/dev/null)
@@ -238,7 +239,7 @@ svc collect install --mapping /etc/svc-collect.map`);
     );
   });
 
-  await test('an enrolled agent reports from inside the VM', slow, async (t) => {
+  await t.test('an enrolled agent reports from inside the VM', slow, async (t) => {
     await run(`export NODE_EXTRA_CA_CERTS=/etc/ssl/svc.pem SVC_ENDPOINT=https://127.0.0.1:8443 HOME=/root
 svc admin login-link ann@example.org | tail -n 1 | svc login --link -
 token=$(svc vms enrol guest-1 --project shop --datacenter DC-1 2>/dev/null)

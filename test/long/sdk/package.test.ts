@@ -79,6 +79,8 @@ process.stdout.write(reportText(result));
 `;
 
 const EMBEDDER = `
+import { request } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { ConfigError, createService } from 'svc/embed';
 const lines = [];
 const start = (settings) => createService({ settings, log: (line) => lines.push(line) });
@@ -88,13 +90,19 @@ const problems = await start({ ...quiet, data: 'a', listne: '', datacenter: '', 
 );
 const [one, other] = await Promise.all(['a', 'b'].map((data) => start({ ...quiet, data })));
 await Promise.all([one.whenReady(), other.whenReady()]);
-const page = await fetch(one.address, { headers: { accept: 'text/html' } });
+const accept = 'text/html';
+const moved = await fetch(one.address, { headers: { accept }, redirect: 'manual' });
+// The resolver of this machine may not know the host name of the pages.
+const { host } = new URL(moved.headers.get('location'));
+const page = await new Promise((resolve) =>
+  request(one.address, { headers: { host, accept } }, resolve).end(),
+);
+const html = (await text(page)).slice(0, 15);
 const { ready, parts } = other.readiness();
 await other.stop();
 const late = await other.whenReady().catch(({ message }) => message);
-const answers = [page.status, (await fetch(one.address + '/readyz')).status];
+const answers = [page.statusCode, (await fetch(one.address + '/readyz')).status];
 await Promise.all([one.stop(), one.stop()]);
-const html = (await page.text()).slice(0, 15);
 process.stdout.write(JSON.stringify({ problems, answers, html, ready, parts, late, lines }));
 `;
 
