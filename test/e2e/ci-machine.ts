@@ -19,7 +19,7 @@ import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
 import { type CiIssuer, startCiIssuer } from '../support/ci-issuer.ts';
 import { codeBlock } from '../support/code-blocks.ts';
-import { requestAs } from '../support/named-host.ts';
+import { pageHostOf, requestAs } from '../support/named-host.ts';
 import { dataFolder, type Program, startProgram, until } from '../support/program.ts';
 import { type JobRun, runWorkflow } from '../support/workflow-runner.ts';
 
@@ -223,7 +223,8 @@ async function type(
 
 /** Plays the user's browser during `svc login`: cookies, a page and its form. */
 async function confirmInBrowser(endpoint: string, token: string, url: URL): Promise<void> {
-  const { origin, host } = url;
+  const host = await pageHostOf(endpoint);
+  const origin = `http://${host}`;
   const type = { 'content-type': 'application/x-www-form-urlencoded' };
   const post = (path: string, form: Record<string, string>, headers = {}) =>
     requestAs(host, endpoint + path, {

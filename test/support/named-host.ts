@@ -34,10 +34,20 @@ export async function requestAs(
   return { status: response.statusCode ?? 0, headers, text: await text(response) };
 }
 
-/** The page at the address that programs use, under the host name to which it sends browsers. */
-export async function pageAt(url: string): Promise<NamedHostAnswer> {
+/** Host and port of the pages of the service at `origin`: that of `origin` if browsers stay there. */
+export async function pageHostOf(origin: string): Promise<string> {
   const init = { method: 'GET', headers: { accept: 'text/html' } };
-  const { headers } = await requestAs(new URL(url).host, url, init);
-  const moved = new URL(headers.get('location') ?? url, url);
-  return requestAs(moved.host, url, init);
+  const { headers } = await requestAs(new URL(origin).host, new URL('/', origin), init);
+  return new URL(headers.get('location') ?? origin, origin).host;
+}
+
+/** The page to which a browser is led from an address that programs use. */
+export async function pageAt(address: string): Promise<NamedHostAnswer> {
+  const init = { method: 'GET', headers: { accept: 'text/html' } };
+  for (let url = new URL(address); ; ) {
+    const answer = await requestAs(url.host, new URL(url.pathname + url.search, address), init);
+    const location = answer.headers.get('location');
+    if (location === null) return answer;
+    url = new URL(location, url);
+  }
 }

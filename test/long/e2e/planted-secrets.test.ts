@@ -11,6 +11,7 @@ import t, { type Test, test } from 'tap';
 import { startCiIssuer } from '../../support/ci-issuer.ts';
 import { bodyOf, startMailServer } from '../../support/mail-server.ts';
 import { causesAreNamed, eventsOfNoProject } from '../../support/named-causes.ts';
+import { pageHostOf, requestAs } from '../../support/named-host.ts';
 import { type OidcStandIn, startOidcStandIn } from '../../support/oidc-stand-in.ts';
 import { dataFolder, type Program, runToEnd, startProgram, until } from '../../support/program.ts';
 import { startReceiver } from '../../support/receiver.ts';
@@ -67,6 +68,13 @@ class Caller {
       body: isJson ? JSON.parse(text) : text,
       headers: answer.headers,
     };
+  }
+
+  /** Opens a page as a browser does, at the host of the pages. */
+  async open(path: string, cookie?: string) {
+    const { baseUrl } = this.#program.demo;
+    const headers = { accept: 'text/html', ...(cookie !== undefined && { cookie }) };
+    return requestAs(await pageHostOf(baseUrl), baseUrl + path, { method: 'GET', headers });
   }
 
   /** Requests a missing path. The answer repeats it, so the answer is not kept. */
@@ -315,7 +323,7 @@ async function signInByProvider(
   caller: Caller,
   planted: Planted,
 ): Promise<void> {
-  const begun = await caller.send('/auth/login', {});
+  const begun = await caller.open('/auth/login');
   const target = new URL(begun.headers.get('location') ?? '');
   provider.nonce = target.searchParams.get('nonce') ?? '';
   planted.add('state of the login', target.searchParams.get('state'));
@@ -325,8 +333,8 @@ async function signInByProvider(
     code: provider.code,
     state: target.searchParams.get('state') ?? '',
   });
-  const back = await caller.send(`/auth/callback?${query}`, { headers: { cookie } });
-  t.equal(back.status, 303, JSON.stringify(back.body));
+  const back = await caller.open(`/auth/callback?${query}`, cookie);
+  t.equal(back.status, 303, back.text);
   const session = back.headers.getSetCookie().find((one) => one.startsWith('svc_session=')) ?? '';
   planted.add('session by the provider', tokenIn(session, 'session'));
   for (const [i, token] of provider.tokens.entries()) planted.add(`provider’s token ${i}`, token);
