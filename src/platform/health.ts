@@ -69,6 +69,8 @@ export interface Health {
   /** Adds a part to the report; returns its undo. Throws for a part that is already watched. */
   watch(part: WatchedPart, check: HealthCheck): () => void;
   report(): HealthReport;
+  /** The same without a line in the log for each change, for one that looks often. */
+  look(): HealthReport;
   /** Reports not ready with this sentence from now on, during a stop. */
   stopping(reason: string): void;
   close(): void;
@@ -85,19 +87,20 @@ export function createHealth({ clock, log }: { clock: Clock; log: Log }): Health
   let stop: string | undefined;
   let cancel: CancelWakeUp = () => {};
 
-  const report = (): HealthReport => {
+  const look = (isLogged: boolean): HealthReport => {
     const parts: PartReport[] = [...checks].map(([name, { part, check }]) => ({
       ...part,
       name,
       health: withoutLoginsIn(ask(check)),
     }));
     // A requested stop needs no more lines in the log.
-    if (stop === undefined) for (const part of parts) logChange(part, logged, log);
-    else parts.push(stoppingPart(stop));
+    if (stop !== undefined) parts.push(stoppingPart(stop));
+    else if (isLogged) for (const part of parts) logChange(part, logged, log);
     const missing = parts.filter(({ health }) => health.state === 'notReady');
     const serving = missing.every(({ neededFor }) => neededFor === 'acting');
     return { ready: missing.length === 0, serving, parts };
   };
+  const report = () => look(true);
   const poll = (): void => {
     report();
     cancel = clock.wakeAfter(POLL_MS, poll);
@@ -105,6 +108,7 @@ export function createHealth({ clock, log }: { clock: Clock; log: Log }): Health
   poll();
   return {
     report,
+    look: () => look(false),
     watch: (part, check) => {
       const { name = part.kind } = part;
       if (checks.has(name)) throw new Error(`Health of ${name} is already watched`);

@@ -33,7 +33,7 @@ export function membershipPart(parts: {
   const { host, origin, evaluator, datacenters, delivery } = parts;
   const { clock, health } = parts.base;
   const { member, store, history, keyId } = parts.storage;
-  const fitness = new Fitness(clock, () => actingFault(health.report()));
+  const fitness = new Fitness(clock, () => actingFault(health.look()));
   const standing = () => {
     const barred = unfitShares({ member, store, version: programVersion });
     const standsDown = fitness.standsDown();

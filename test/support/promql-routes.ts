@@ -69,6 +69,7 @@ export async function startPromqlRoutes(
     random: seededRandom(1),
     health: {
       report: () => ({ ready: health.isReady, serving: health.isReady, parts: [] }),
+      look: () => ({ ready: health.isReady, serving: health.isReady, parts: [] }),
       watch: () => () => {},
       stopping: () => {},
       close: () => {},

@@ -281,7 +281,7 @@ test('MEAS-05: unreadable history is an error, neither empty nor zero', async (t
   const request = { name: VM, metricIds: ['cpu_utilization_pct', 'vm_running'], stepSeconds: 60 };
   const range = { startTimeUnix: at(3600), endTimeUnix: at(0) };
   const answer = await world.call('QueryVMMonitoring', { ...request, ...range });
-  t.match(answer, { status: 503, reason: 'NOT_READY' });
+  t.match(answer, { status: 500, reason: 'INTERNAL' });
   t.notOk('series' in answer.body);
   t.match(world.lines.join(), /Chunk \d+/, 'the log names the chunk');
   const list = await world.call('ListVMMonitoring', { projectName: 'projects/demo' });

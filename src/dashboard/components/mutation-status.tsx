@@ -55,7 +55,7 @@ export function MutationStatus<Request, T>(props: MutationStatusProps<Request, T
 function SignInAgain(): VNode {
   return (
     <a class="button" href={signInAgainPath} target="_blank" rel="noopener">
-      {texts.session.signInAgain}
+      {texts.session.signIn}
     </a>
   );
 }

@@ -154,10 +154,9 @@ export function createCaller(ports: CallPorts): Caller {
   };
 }
 
-/** The page reloads, so hardly anyone reads it. */
+/** The page reloads, so the user reads no message. */
 function otherUser(): RpcError {
-  const message = 'Another user has signed in. Nothing was changed';
-  return new RpcError({ code: 'permission_denied', reason: 'INVALID_STATE', message });
+  return new RpcError({ code: 'permission_denied', reason: '', message: '' });
 }
 
 /** The caller of the dashboard. */

@@ -86,7 +86,7 @@ export function watchSession(probe: () => Promise<void>): void {
 }
 
 /** Sign-in path for an action that needs a recent sign-in. Its tab leads back to this one. */
-export const signInAgainPath = `/auth/sign-in?again=1&return=${encodeURIComponent('/auth/signed-in?again=1')}`;
+export const signInAgainPath = '/auth/sign-in?again=1&return=/auth/signed-in%3Fagain=1';
 
 /** Sign-in path that returns the new tab to the page open here. */
 export function signInPath(path: string): string {

@@ -55,7 +55,6 @@ export const texts = localized({
     help: 'This page stays as it is. Sign in in a new tab, then return here.',
     signIn: 'Sign in in a new tab',
     check: 'I have signed in',
-    signInAgain: 'Sign in again in a new tab',
   },
   secret: {
     once: 'Displayed only once. The service cannot show it again.',
