@@ -95,13 +95,14 @@ test('API-27: health, readiness and metrics report the state of the parts in bot
   t.equal(answer.status, 503);
   t.same(await answer.json(), {
     ready: false,
+    serving: false,
     parts: [{ name: 'stream', state: 'notReady' }],
   });
   const headers = { authorization: 'Bearer good' };
   const response = await fetch(`${server.baseUrl}/readyz`, { headers });
   t.equal(response.status, 503);
   const part = { name: 'stream', state: 'notReady', reason: 'The stream is unavailable' };
-  t.same(await response.json(), { ready: false, parts: [part] });
+  t.same(await response.json(), { ready: false, serving: false, parts: [part] });
   const bad = { authorization: 'Bearer bad' };
   const stranger = await fetch(`${server.baseUrl}/readyz`, { headers: bad });
   t.equal(stranger.status, 503, 'an invalid key does not change a probe’s answer');
@@ -303,10 +304,10 @@ test('the metrics listener serves metrics and reasons without a credential and n
   t.match(await answer.text(), /process_resident_memory_bytes \d/);
   const part = { name: 'collector', state: 'degraded', reason: 'ssh: root@hv-7: no route' };
   health.watch({ kind: 'collector' }, () => ({ ...part, state: 'degraded', summary: 'x' }));
-  for (const path of ['/readyz', '/-/ready']) {
+  for (const path of ['/readyz', '/-/ready', '/readyz/serving']) {
     const displayed = await fetch(new URL(path, own.url));
     t.equal(displayed.status, 200);
-    t.same(await displayed.json(), { ready: true, parts: [part] });
+    t.same(await displayed.json(), { ready: true, serving: true, parts: [part] });
   }
   t.equal((await fetch(new URL('/nothing', own.url))).status, 404);
   t.equal((await fetch(own.url, { method: 'POST' })).status, 404);

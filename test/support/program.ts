@@ -209,14 +209,15 @@ interface Started {
 
 async function untilReady(child: ChildProcess, { log, folder, reachedAt }: Started): Promise<Demo> {
   const file = join(folder, 'demo.json');
-  // The file of an earlier run names another port. The banner shows that this run listens.
-  await until('the program listens', () => {
+  const demo = await until('the program listens', () => {
     if (child.exitCode !== null) throw new Error(`The program ended:\n${log()}`);
-    return log().includes('demo.json') && existsSync(file) ? true : undefined;
+    if (!log().includes('demo.json') || !existsSync(file)) return undefined;
+    const written = JSON.parse(readFileSync(file, 'utf8')) as Demo;
+    // The file of an earlier run names another port, which the banner of this run does not.
+    return log().includes(written.baseUrl) ? written : undefined;
   }).catch((error: Error) => {
     throw new Error(`${error.message}\n${log()}`);
   });
-  const demo = JSON.parse(readFileSync(file, 'utf8')) as Demo;
   await until('the program is ready', async () => {
     const answer = await fetch(`${reachedAt ?? demo.baseUrl}/readyz`);
     return answer.ok ? true : undefined;
