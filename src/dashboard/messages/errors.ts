@@ -46,7 +46,7 @@ export const explanations: Readonly<Record<string, Explanation>> = localized({
   },
   REQUEST_TOO_LARGE: {
     what: 'The request is too large',
-    next: 'Send less at once, for example fewer names or a shorter text.',
+    next: 'Send less at once.',
   },
   UNKNOWN_METRIC: {
     what: 'This metric does not exist',
@@ -89,7 +89,7 @@ export const explanations: Readonly<Record<string, Explanation>> = localized({
   },
   NETWORK_NOT_ALLOWED: {
     what: 'The key is bound to other networks',
-    next: 'Create a key for the network of this client.',
+    next: 'Create a key for this network.',
   },
   HUMAN_OPERATION: {
     what: 'Only a signed-in user can do this',
@@ -97,7 +97,7 @@ export const explanations: Readonly<Record<string, Explanation>> = localized({
   },
   SIGN_IN_TOO_OLD: {
     what: 'This needs a recent sign-in',
-    next: 'Sign in in a new tab, then press the button again.',
+    next: 'Sign in in a new tab, then try again.',
   },
   INSECURE_TRANSPORT: {
     what: 'The request was sent over plain HTTP',
@@ -105,7 +105,7 @@ export const explanations: Readonly<Record<string, Explanation>> = localized({
   },
   WRONG_HOST: {
     what: 'This is not the address of the service',
-    next: 'Open the dashboard at the address that the operator configured (SVC_PUBLIC_URL).',
+    next: 'Open the dashboard at the address of the service (SVC_PUBLIC_URL).',
   },
   EXCHANGE_DENIED: {
     what: 'The CI job does not match the approved one',

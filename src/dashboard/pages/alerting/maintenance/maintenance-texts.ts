@@ -57,8 +57,7 @@ export const texts = localized({
   end: {
     open: 'End',
     title: (covered: string) => `End the maintenance of ${covered}?`,
-    effect:
-      'Notifications resume at once. Incidents that are still firing are announced once, as at the regular end.',
+    effect: 'Notifications resume at once. Incidents that are still firing are announced once.',
     action: 'End',
     saved: 'Maintenance ended',
   },

@@ -4,7 +4,7 @@ import { localized } from '../../../messages/localized.ts';
 export const texts = localized({
   title: 'Simulated notifications',
   estimate:
-    'An estimate: the rule is replayed over stored readings with the current destinations. It assumes that every endpoint accepts at once, that no incident is acknowledged or snoozed, and that readings arrive in order. Nothing is saved or sent.',
+    'An estimate: the current endpoints accept at once, no incident is acknowledged or snoozed, and readings arrive in order. Nothing is saved or sent.',
   period: 'Period',
   hours: (hours: number) => (hours === 1 ? 'Last hour' : `Last ${hours} h`),
   vms: 'VMs',
@@ -13,7 +13,7 @@ export const texts = localized({
   worstVms: (count: number, of: string, fired: number) =>
     fired === 0
       ? `The first ${count} of ${of} VMs. The rule would not have fired on any VM in this period.`
-      : `${count} of ${of} VMs, starting with those on which the rule would have fired most often in this period.`,
+      : `${count} of ${of} VMs, first those on which the rule would have fired most often.`,
   firstVms: (count: number, of: string) =>
     `The first ${count} of ${of} VMs by name. The VMs on which the rule would have fired most often could not be determined.`,
   chosenVms: (count: number) => (count === 1 ? '1 selected VM.' : `${count} selected VMs.`),
