@@ -86,7 +86,7 @@ export const texts = localized({
     missing: (time: string, reason: string) => `No data since ${time}: ${reason}. Still firing.`,
     evaluatorError: (reason: string) => `The rule cannot be evaluated: ${reason}. Still firing.`,
     corrected:
-      'Late samples showed that the condition had not held. Notifications that were already sent are not recalled.',
+      'Late samples showed that the condition had not held. Notifications already sent are not recalled.',
     retired: (reason: string) => `Retired: ${reason}. This is not a recovery.`,
     person: 'a person',
     instance: 'Alert instance',

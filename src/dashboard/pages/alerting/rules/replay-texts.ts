@@ -12,10 +12,10 @@ export const texts = localized({
     count === 1 ? 'The only VM that the rule selects.' : `All ${count} VMs that the rule selects.`,
   worstVms: (count: number, of: string, fired: number) =>
     fired === 0
-      ? `The first ${count} of ${of} VMs. The rule would not have fired on any VM in this period.`
+      ? `The first ${count} of ${of} VMs. The rule would not have fired on any.`
       : `${count} of ${of} VMs, first those on which the rule would have fired most often.`,
   firstVms: (count: number, of: string) =>
-    `The first ${count} of ${of} VMs by name. The VMs on which the rule would have fired most often could not be determined.`,
+    `The first ${count} of ${of} VMs by name. Those on which the rule would have fired most often are unknown.`,
   chosenVms: (count: number) => (count === 1 ? '1 selected VM.' : `${count} selected VMs.`),
   choose: 'Select VMs',
   chooseHelp: (max: number) => `A replay covers at most ${max} VMs.`,
@@ -36,7 +36,7 @@ export const texts = localized({
     `The history of ${names} could not be read, so their results are unknown.`,
   truncated: (count: string) =>
     `Only the first ${count} are shown. Choose a shorter period or fewer VMs.`,
-  unobserved: 'There are no readings in this period, so it is unknown what would have been sent.',
+  unobserved: 'There are no readings in this period, so the result is unknown.',
   nothing: 'Nothing would have been sent.',
   hidden: 'Destinations and texts are shown to editors only.',
   at: 'Time',
