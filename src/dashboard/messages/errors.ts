@@ -38,7 +38,7 @@ export const explanations: Readonly<Record<string, Explanation>> = localized({
   },
   EXPRESSION_TOO_LONG: {
     what: 'The expression is longer than 16 KiB',
-    next: 'Shorten it, or split it into several.',
+    next: 'Shorten or split it.',
   },
   RESPONSE_TOO_LARGE: {
     what: 'The response would exceed 4 MiB',
@@ -65,7 +65,7 @@ export const explanations: Readonly<Record<string, Explanation>> = localized({
   CREDENTIAL_REVOKED: { what: 'The session was ended', next: 'Sign in again.' },
   TOKEN_EPOCH: {
     what: 'The CI connection was changed after the token was issued',
-    next: 'Run the job again to get a new token.',
+    next: 'Run the job again.',
   },
   BAD_ASSERTION: {
     what: 'The identity token of the CI job is not valid',
@@ -113,7 +113,7 @@ export const explanations: Readonly<Record<string, Explanation>> = localized({
   },
   NOT_FOUND: {
     what: 'This does not exist in the project',
-    next: 'It may have been deleted. Return to the list.',
+    next: 'It may have been deleted.',
   },
   STALE_VERSION: {
     what: 'A newer version was saved in the meantime',
