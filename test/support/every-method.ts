@@ -209,7 +209,12 @@ function addPlainRoutes(
   });
   const metrics = createMetrics({ clock, version: 'test' });
   t.teardown(() => metrics.close());
-  const unused = { look: health.report, watch: () => () => {}, stopping: () => {}, close: () => {} };
+  const unused = {
+    look: health.report,
+    watch: () => () => {},
+    stopping: () => {},
+    close: () => {},
+  };
   addOperations(app, {
     metrics,
     health: { ...health, ...unused },
