@@ -6,6 +6,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { NodeProp } from '@lezer/common';
 import { parser } from '@prometheus-io/lezer-promql';
@@ -315,14 +316,18 @@ test('an unknown node of the grammar is refused, never skipped', async (t) => {
 });
 
 test('any printed tree parses to the same tree', async (t) => {
+  // The property reports its expression: as the name of an assertion it could break a line of TAP.
   const property = fc.property(expressions, (expression) => {
     const expr = parseExpression(expression);
     const again = parseExpression(printExpression(expr));
-    t.strictSame(withoutPlaces(again), withoutPlaces(expr), expression);
-    t.strictSame(withoutPlaces(parseExpression(formatExpression(expr))), withoutPlaces(expr));
-    t.equal(printExpression(again), printExpression(expr));
+    const formatted = parseExpression(formatExpression(expr));
+    return (
+      isDeepStrictEqual(withoutPlaces(again), withoutPlaces(expr)) &&
+      isDeepStrictEqual(withoutPlaces(formatted), withoutPlaces(expr)) &&
+      printExpression(again) === printExpression(expr)
+    );
   });
-  fc.assert(property, { numRuns: tries(300) });
+  t.doesNotThrow(() => fc.assert(property, { numRuns: tries(300) }));
 });
 
 /** The expressions of a script, and whether they are expected to fail. */
