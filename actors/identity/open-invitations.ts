@@ -1,6 +1,7 @@
 /**
  * Open invitations of a project: at most one per address. An owner who loses the role or leaves
- * loses their open invitations too. They know the links, and could come back by them.
+ * loses their open invitations too. They know the links of
+ * those, and could return by them.
  */
 import { emailSpellings } from '../platform/email-address.ts';
 import type { Draft, EventOf, Instance, ProjectView } from '../platform/host/host-port.ts';
@@ -18,7 +19,7 @@ export const INVITATIONS_MAX = 100;
 /** Record of the open invitation to an address, by the digest of the address. */
 const TO_ADDRESS = 'invitationTo';
 
-/** The open invitation to an address; undefined if there is none. */
+/** The open invitation to an address; undefined if the address has no invitation. */
 export function openTo(
   view: Pick<ProjectView, 'record' | 'instance'>,
   email: string,

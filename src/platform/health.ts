@@ -47,7 +47,7 @@ interface PartReport {
 export interface HealthReport {
   /** It answers requests, and can act: decide, send, collect. */
   readonly ready: boolean;
-  /** It answers requests. What is missing besides is work of its own. */
+  /** It answers requests. A missing part stops only its own work. */
   readonly serving: boolean;
   readonly parts: readonly PartReport[];
 }

@@ -125,7 +125,7 @@ function assertUnchanged(path: string, manifest: object): void {
   );
 }
 
-/** Size of a file, and whether it is one: a link could lead to another place, a pipe never ends. */
+/** Size and kind of a path: a link could lead to another place, and a pipe never ends. */
 function plainFile(path: string): { readonly size: number; readonly isFile: boolean } | undefined {
   const found = lstatSync(path, { throwIfNoEntry: false });
   return found && { size: found.size, isFile: found.isFile() };

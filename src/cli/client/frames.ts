@@ -22,7 +22,7 @@ import { everyItem, nextTokenOf } from './paging.ts';
 
 /** An action that reads one response of a method. */
 interface Reading<I extends DescMessage, O extends DescMessage, R extends MessageInitShape<I>> {
-  /** Who may read it. */
+  /** Kind of caller that may read it. */
   readonly caller: Caller;
   readonly method: DescMethodUnary<I, O>;
   /** Field with the items of a list that is read to its last page. */

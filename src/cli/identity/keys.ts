@@ -201,7 +201,7 @@ function keyTable(keys: readonly Key[], isOfAll: boolean, screen: Screen | undef
   );
 }
 
-/** Refused uses of a key, such as `12 times, last 14:05: CREDENTIAL_REVOKED`; '' if there are none. */
+/** Refused uses of a key, such as `12 times, last 14:05: CREDENTIAL_REVOKED`; '' without refused uses. */
 export function refusedText(
   credential: Pick<Key, 'refusedUses' | 'lastRefusedUnix' | 'lastRefusedReason'>,
 ): string {

@@ -65,7 +65,7 @@ export function signInPage(options: {
   const parts: string[] = [];
   if (signedIn !== undefined) {
     parts.push(
-      `<p>You are signed in as <strong>${escaped(signedIn)}</strong>. What you want to do needs a recent sign-in.</p>`,
+      `<p>You are signed in as <strong>${escaped(signedIn)}</strong>. This action needs a recent sign-in.</p>`,
     );
   }
   if (providerLabel !== undefined) {

@@ -1,8 +1,8 @@
 /**
  * Whether a member can act at all. A lease proves only that its process reaches NATS: with a full
  * data disk it would renew leases under which it decides nothing. A fault that lasts makes the
- * member stand down, so that others act; it comes back only after a longer time without one, so
- * that a part which fails again and again does not move shares to and fro.
+ * member stand down, so that others act. The member takes shares again only after a longer time
+ * without a fault, so that a part that fails repeatedly does not move them back and forth.
  */
 import type { Clock } from '../clock.ts';
 
