@@ -1,7 +1,6 @@
 /**
  * Open invitations of a project: at most one per address. An owner who loses the role or leaves
- * loses their open invitations too. They know the links of
- * those, and could return by them.
+ * loses their open invitations too: they know the links, and could return through them.
  */
 import { emailSpellings } from '../platform/email-address.ts';
 import type { Draft, EventOf, Instance, ProjectView } from '../platform/host/host-port.ts';
