@@ -361,19 +361,21 @@ test('DUR-30: while every member is unfit, the holders stay, and a lost share is
   const { clock, log } = world();
   const three = [start(log, clock), start(log, clock), start(log, clock)];
   await pass(clock, 8_000);
-  const before = three.map(owned);
-  for (const each of three) each.fault = 'Commits cannot be applied';
+  const [first, second, third] = three as [Started, Started, Started];
+  first.fault = 'Commits cannot be applied';
   await pass(clock, 12_000);
-  t.same(three.map(owned), before);
-  const [dead, ...others] = three as [Started, Started, Started];
-  dead.clock.isSuspended = true;
+  const before = three.map(owned);
+  t.same(before[0], []);
+  for (const each of [second, third]) each.fault = 'Commits cannot be applied';
+  await pass(clock, 12_000);
+  t.same(three.map(owned), before, 'they do not return to the first that stood down');
+  second.clock.isSuspended = true;
   await pass(clock, 8_000);
-  t.same(shared(others), { single: SHARES.length, several: [] });
-  const [well, sick] = others as [Started, Started];
-  well.fault = undefined;
+  t.same(shared([first, third]), { single: SHARES.length, several: [] });
+  first.fault = undefined;
   await pass(clock, FIT_AGAIN_MS + 4_000);
-  t.equal(owned(well).length, SHARES.length, 'the first that is well again takes everything');
-  t.same(owned(sick), []);
+  t.equal(owned(first).length, SHARES.length, 'the first that is well again takes everything');
+  t.same(owned(third), []);
 });
 
 test('DUR-30: a share of a newer program goes to no member that is too old for it', async (t) => {
