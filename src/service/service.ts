@@ -50,13 +50,11 @@ import { openIdentity } from '../identity/open-identity.ts';
 import { Closers } from '../platform/closers.ts';
 import { watchCopies } from '../platform/copies-check.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
-import { createDiskSpace } from '../platform/disk-space.ts';
 import { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import { openProjectBounds, type ProjectBounds } from '../platform/gate/project-gate.ts';
 import {
   addHealthGauges,
   createHealth,
-  diskCheck,
   type Health,
   historyCheck,
   hostCheck,
@@ -94,6 +92,7 @@ import { timersPart, watchClock } from './clock-parts.ts';
 import { startCollecting } from './collecting.ts';
 import { type DamageWatch, watchDamage } from './damage-watch.ts';
 import { prepareDemo } from './demo.ts';
+import { watchDisks } from './disks.ts';
 import { continueKeyChange } from './key-change.ts';
 import { membershipPart } from './membership-part.ts';
 import { connectOptions, rpcRoutes } from './routes.ts';
@@ -151,7 +150,9 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   watchMembership(base, storage.member);
   const damage = watchDamage(base, storage.startCheck, storage.lost);
   const admin = await openAdmin(base, storage);
-  const changeLimits = openChangeLimits(base);
+  const disks = watchDisks(base);
+  // Limits on changes see the disk as the readiness check does.
+  const changeLimits = new ChangeLimits({ clock, disk: disks.data });
   const started = await startHost(base, storage, changeLimits);
   changeLimits.countOthers(started, storage.member.node);
   const exported = withAuditExport({ base, storage, host: started });
@@ -214,14 +215,6 @@ function watchDemo(health: Pick<Health, 'watch'>): () => void {
     summary: sentence,
     isStart: true,
   }));
-}
-
-/** Limits on changes; they see the disk as the readiness check does. */
-function openChangeLimits({ settings, clock, health }: RoomBase): ChangeLimits {
-  const { data: folder, diskReserve: reserveMib } = settings;
-  const disk = createDiskSpace({ folder, reserveMib, clock });
-  health.watch({ kind: 'disk' }, diskCheck(folder, disk));
-  return new ChangeLimits({ clock, disk });
 }
 
 interface RoomParts {
@@ -304,10 +297,11 @@ async function openAdmin({ settings, log, clock, closers }: RoomBase, storage: S
     const masterKey = () => findMasterKey(keyFile(settings));
     const embedded = [eventsStream(), samplesSpec, deliveriesSpec];
     const routes = {
-      ...historyRoutes(history, settings.data),
+      ...historyRoutes(history, settings.historyData),
       ...auditRoutes({ stream, controlPath, clock, folder: settings.data, masterKey }),
       ...backupRoutes({
         folder: settings.data,
+        historyFolder: settings.historyData,
         clock,
         keyId,
         isKeyChanging: secrets.isKeyChanging,
@@ -526,6 +520,7 @@ function rpcParts(
       key: deriveKey(SEQUENCE_PURPOSE),
     }),
     ruleReplays: openRuleReplays({ base, storage }),
+    retentionMs: storage.history.retentionMs,
     recordBrokenBody: countBrokenBodies(metrics),
   };
 }

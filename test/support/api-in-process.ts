@@ -335,6 +335,7 @@ async function startParts(t: Test, { hasWorkers = false }: ThreadOptions) {
     random,
     stream,
     history,
+    retentionMs: history.retentionMs,
     controlPath,
     secrets,
     host,
