@@ -148,6 +148,8 @@ test('history.db moves to a folder of its own, with its checks, backup and resto
   const made = await runInProcess(['backup', backup, '--data', data, '--json']);
   t.equal(made.code, 0, made.text);
   t.ok(existsSync(join(backup, 'history.db')));
+  const { createdMs } = JSON.parse(made.stdout);
+  t.same(JSON.parse(readFileSync(join(data, 'last-backup.json'), 'utf8')), { createdMs });
   await second.stop();
 
   await t.rejects(startService(t, data), { message: /is in .*history, but it is not set/ });

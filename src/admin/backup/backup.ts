@@ -49,6 +49,8 @@ export interface BackupDeps {
    * in it.
    */
   readonly remote?: { readonly stream: Stream; readonly specs: readonly StreamSpec[] };
+  /** Called with the time of the state in a finished backup, Unix ms. */
+  readonly onMade?: (createdMs: number) => void;
 }
 
 export interface BackupRequest {
@@ -156,6 +158,7 @@ async function fill(deps: BackupDeps, request: BackupRequest): Promise<BackupMan
     content: manifestText(manifest),
     exclusive: true,
   });
+  deps.onMade?.(createdMs);
   return manifest;
 }
 
