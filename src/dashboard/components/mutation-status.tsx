@@ -1,7 +1,8 @@
 /**
  * Outcome of a change: in progress, rejected with its reason, or unknown, with a Send again button.
  */
-import type { VNode } from 'preact';
+import type { ComponentChildren, VNode } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Mutation } from '../data/mutation.ts';
 import { signInAgainPath } from '../data/session.ts';
 import { texts } from '../messages/en.ts';
@@ -29,25 +30,46 @@ export function MutationStatus<Request, T>(props: MutationStatusProps<Request, T
       </p>
     );
   }
-  if (state.kind === 'refused' && state.error.isSignInTooOld) {
-    return <ErrorBox error={state.error} actions={<SignInAgain />} />;
+  if (state.kind === 'refused') {
+    const { error } = state;
+    return (
+      <InView>
+        {error.isSignInTooOld ? (
+          <ErrorBox error={error} actions={<SignInAgain />} />
+        ) : (
+          <ErrorBox error={error} title={refusedTitle} />
+        )}
+      </InView>
+    );
   }
-  if (state.kind === 'refused') return <ErrorBox error={state.error} title={refusedTitle} />;
   if (state.kind !== 'unknown') return null;
   const [title, help] = unknownTexts(state.error);
   return (
-    <NoticeBox
-      tone="unknown"
-      title={title}
-      announce="alert"
-      actions={
-        <button type="button" onClick={() => void mutation.sendAgain()}>
-          {texts.mutation.sendAgain}
-        </button>
-      }
-    >
-      {help}
-    </NoticeBox>
+    <InView>
+      <NoticeBox
+        tone="unknown"
+        title={title}
+        announce="alert"
+        actions={
+          <button type="button" onClick={() => void mutation.sendAgain()}>
+            {texts.mutation.sendAgain}
+          </button>
+        }
+      >
+        {help}
+      </NoticeBox>
+    </InView>
+  );
+}
+
+/** Scrolls to its content as it appears: below a long form it would not be visible. */
+function InView({ children }: { readonly children: ComponentChildren }): VNode {
+  const place = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => place.current?.scrollIntoView({ block: 'nearest' }), []);
+  return (
+    <div class="outcome" ref={place}>
+      {children}
+    </div>
   );
 }
 
