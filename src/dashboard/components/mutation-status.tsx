@@ -1,8 +1,7 @@
 /**
  * Outcome of a change: in progress, rejected with its reason, or unknown, with a Send again button.
  */
-import type { ComponentChildren, VNode } from 'preact';
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import type { VNode } from 'preact';
 import type { Mutation } from '../data/mutation.ts';
 import { signInAgainPath } from '../data/session.ts';
 import { texts } from '../messages/en.ts';
@@ -33,19 +32,19 @@ export function MutationStatus<Request, T>(props: MutationStatusProps<Request, T
   if (state.kind === 'refused') {
     const { error } = state;
     return (
-      <InView>
+      <div class="outcome" ref={scrollTo}>
         {error.isSignInTooOld ? (
           <ErrorBox error={error} actions={<SignInAgain />} />
         ) : (
           <ErrorBox error={error} title={refusedTitle} />
         )}
-      </InView>
+      </div>
     );
   }
   if (state.kind !== 'unknown') return null;
   const [title, help] = unknownTexts(state.error);
   return (
-    <InView>
+    <div class="outcome" ref={scrollTo}>
       <NoticeBox
         tone="unknown"
         title={title}
@@ -58,19 +57,13 @@ export function MutationStatus<Request, T>(props: MutationStatusProps<Request, T
       >
         {help}
       </NoticeBox>
-    </InView>
+    </div>
   );
 }
 
-/** Scrolls to its content as it appears: below a long form it would not be visible. */
-function InView({ children }: { readonly children: ComponentChildren }): VNode {
-  const place = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => place.current?.scrollIntoView({ block: 'nearest' }), []);
-  return (
-    <div class="outcome" ref={place}>
-      {children}
-    </div>
-  );
+/** Scrolls to an element as it appears: below a long form it would not be visible. */
+function scrollTo(element: HTMLElement | null): void {
+  element?.scrollIntoView({ block: 'nearest' });
 }
 
 /** The page stays open in this tab, with what the user has typed. */
