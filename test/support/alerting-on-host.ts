@@ -41,7 +41,7 @@ import { VirtualClock } from '../../streams/platform/clock.ts';
 import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { type Append, type Stream, StreamUnavailable } from '../../streams/platform/stream.ts';
-import { copyMigratedControl } from './migrated-databases.ts';
+import { copyMigratedControl, copyMigratedStreams } from './migrated-databases.ts';
 import { sealedIn } from './sealed-in-memory.ts';
 
 export const START_MS = Date.UTC(2026, 0, 1);
@@ -86,7 +86,8 @@ export async function openAlertingWorld(t: Test, options: WorldOptions = {}) {
   const stored =
     beside?.stored ??
     openEmbeddedStream({
-      storage: (name) => join(folder, name === SAMPLES_STREAM ? 'samples.db' : 'events.db'),
+      storage: (name) =>
+        copyMigratedStreams(join(folder, name === SAMPLES_STREAM ? 'samples.db' : 'events.db')),
       clock,
       random,
     });
