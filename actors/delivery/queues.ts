@@ -30,6 +30,7 @@ export const deliveriesSpec: StreamSpec = {
   subjects: ['svc.deliveries.*'],
   retention: 'workQueue',
   duplicateWindowMs: 120_000,
+  whenMissing: 'replace',
 };
 
 /**

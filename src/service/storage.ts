@@ -30,6 +30,7 @@ import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts'
 import { openSharedSecrets } from '../../sqlite/platform/secrets/shared-secrets.ts';
 import { HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
 import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
 import { eventsStream } from '../../streams/platform/commit/events.ts';
 import type { JetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
 import { onceSpec, openStreamOnceStore } from '../../streams/platform/jetstream/once-store.ts';
@@ -38,6 +39,7 @@ import type { Membership } from '../../streams/platform/membership/membership.ts
 import { clusterSpec } from '../../streams/platform/membership/roster.ts';
 import { soleMember } from '../../streams/platform/membership/sole-member.ts';
 import type { OnceStore } from '../../streams/platform/once-store.ts';
+import { pause } from '../../streams/platform/pause.ts';
 import { systemRandom, ulid } from '../../streams/platform/random.ts';
 import { snapshotsStream } from '../../streams/platform/snapshots.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
@@ -114,6 +116,7 @@ export async function openStorage(parts: StorageParts): Promise<OpenStorage> {
     await using(path, () => joinFromSnapshot({ stream, controlPath: path, log }));
   }
   const store = await using(path, () => openProjection(path, closers));
+  await untilMadeAgain(stream, member, clock);
   const samples = await using(fileOf(folder, SAMPLES_STREAM), () => stream.ensure(samplesSpec));
   await using(fileOf(folder, deliveriesSpec.name), () => stream.ensure(deliveriesSpec));
   const onceStore = await openOnce(parts, stream);
@@ -218,6 +221,20 @@ async function openMembership(
   return parts.wait.until(() => joinCluster(member));
 }
 
+/** Interval and longest wait for running members to make the sample log again, ms. */
+const MADE_LOOK_MS = 250;
+const MADE_MS_MAX = 10_000;
+
+/** Only running members know the sequences with which a sample log that was deleted continues. */
+async function untilMadeAgain(stream: Stream, member: Membership, clock: Clock): Promise<void> {
+  const isKnown = () =>
+    member.members().some(({ node, status }) => node !== member.node && status === 'acting');
+  for (let waitedMs = 0; waitedMs < MADE_MS_MAX && isKnown(); waitedMs += MADE_LOOK_MS) {
+    if ((await stream.compare(samplesSpec)) !== undefined) return;
+    await pause(clock, MADE_LOOK_MS);
+  }
+}
+
 /** Location of the streams, for messages. */
 function placeOf({ natsUrl }: Settings): string {
   return natsUrl ? `NATS at ${natsUrl.servers.join(', ')}` : 'The stream';
@@ -317,7 +334,9 @@ async function openStream({ base, ports, damagedSamples }: StreamParts): Promise
   if (settings.natsUrl) {
     // The NATS client takes memory and startup time, so it is loaded only if NATS is used.
     const { openNats } = await import('../platform/nats.ts');
-    return openNats(settings, { clock, random });
+    const onMadeAgain = (name: string): void =>
+      base.log.warn({ part: 'stream' }, `The stream ${name} was missing and was made again`);
+    return openNats(settings, { clock, random, onMadeAgain });
   }
   return openEmbeddedStream({
     storage: (name) => fileOf(settings.data, name),

@@ -313,7 +313,7 @@ class LeaderBusy extends StreamUnavailable {
 
 /** True if the error says that the stream does not exist on the server. */
 export function isStreamAbsent(error: unknown): boolean {
-  const cause = error instanceof StreamMisconfigured ? error.cause : undefined;
+  const cause = error instanceof StreamMisconfigured ? error.cause : error;
   return cause instanceof JetStreamApiError && cause.code === STREAM_NOT_FOUND;
 }
 
@@ -417,7 +417,7 @@ export function isConnectionError(error: unknown): boolean {
 }
 
 /** A 503. The class `JetStreamNotEnabled` is not exported; its name is its contract. */
-function isNoResponders(error: unknown): boolean {
+export function isNoResponders(error: unknown): boolean {
   if (error instanceof errors.RequestError) return error.isNoResponders();
   if (error instanceof errors.NoRespondersError) return true;
   return error instanceof Error && error.name === 'JetStreamNotEnabled';
