@@ -31,7 +31,8 @@ import { openSharedSecrets } from '../../sqlite/platform/secrets/shared-secrets.
 import { HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
 import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
-import { eventsStream } from '../../streams/platform/commit/events.ts';
+import { HistoryMismatch } from '../../streams/platform/commit/chain.ts';
+import { EVENTS_MISSING, eventsStream } from '../../streams/platform/commit/events.ts';
 import type { JetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
 import { onceSpec, openStreamOnceStore } from '../../streams/platform/jetstream/once-store.ts';
 import { joinCluster, type MembershipOptions } from '../../streams/platform/membership/member.ts';
@@ -41,7 +42,7 @@ import { soleMember } from '../../streams/platform/membership/sole-member.ts';
 import type { OnceStore } from '../../streams/platform/once-store.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import { systemRandom, ulid } from '../../streams/platform/random.ts';
-import { snapshotsStream } from '../../streams/platform/snapshots.ts';
+import { newestSnapshot, snapshotsStream } from '../../streams/platform/snapshots.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { assertNoUnfinishedRestore } from '../admin/backup/restore.ts';
 import type { Closers } from '../platform/closers.ts';
@@ -107,6 +108,7 @@ export async function openStorage(parts: StorageParts): Promise<OpenStorage> {
   let onDamaged: OnDamagedSamples = (found) => void damaged.push(found);
   const { stream, copies } = await openComparedStream(parts, path, (found) => onDamaged(found));
   const member = await openMembership(parts, stream, lock);
+  if (isShared(parts)) await assertEventsKnown(stream, member);
   closers.add('membership', () => member.leave());
   const { secrets, keys } = await using(join(folder, SECRETS_FILE), () =>
     openSecrets(parts, stream),
@@ -219,6 +221,18 @@ async function openMembership(
     onLost: (error) => log.debug({ err: error, part: 'membership' }, 'The roster cannot be read'),
   };
   return parts.wait.until(() => joinCluster(member));
+}
+
+/**
+ * A new member must not make an EVENTS in the place of one that was deleted. Throws
+ * `HistoryMismatch`.
+ */
+async function assertEventsKnown(stream: Stream, member: Membership): Promise<void> {
+  if ((await stream.compare(eventsStream())) !== undefined) return;
+  const isApplied = member.members().some(({ applied }) => applied > 0);
+  if (isApplied || (await newestSnapshot(stream)) !== undefined) {
+    throw new HistoryMismatch('otherStream', EVENTS_MISSING);
+  }
 }
 
 /** Interval and longest wait for running members to make the sample log again, ms. */

@@ -231,6 +231,14 @@ export class StreamMisconfigured extends Error {
   }
 }
 
+/** The stream is not on the server: someone deleted it, or the server has lost its store. */
+export class StreamMissing extends StreamMisconfigured {
+  constructor(options?: ErrorOptions) {
+    super('NATS does not have the stream: it was deleted, or a server has lost its store', options);
+    this.name = 'StreamMissing';
+  }
+}
+
 /** Partitions of a deployment, fixed when its streams are made. */
 export const PARTITIONS = 64;
 

@@ -16,7 +16,7 @@ import type {
   StreamState,
 } from '../../../streams/platform/stream.ts';
 import { createKeyRing, KEY_CHANGE, type KeyPair, openKeyChange } from './key-change.ts';
-import { createSeal, keyIdOf, type Seal, type SealOptions, WrongMasterKey } from './seal.ts';
+import { createSeal, keyIdOf, type SealOptions, WrongMasterKey } from './seal.ts';
 import { CANARY, canary, EXCERPT, type SealedKey } from './secret-file.ts';
 
 export const sealedSpec: StreamSpec = {

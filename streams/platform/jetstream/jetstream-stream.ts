@@ -418,7 +418,7 @@ function identityOf(info: StreamInfo): string {
   if (identity !== undefined && identity !== '') return identity;
   throw new StreamMisconfigured(
     `Stream ${info.config.name} has no ${IDENTITY_KEY} in its metadata, so it was not created by ` +
-      'this program: remove it or use another account',
+      'this program: name another account of NATS in SVC_NATS_URL',
   );
 }
 
