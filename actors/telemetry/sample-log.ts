@@ -43,6 +43,11 @@ const BREAKS_MAX = 4;
 /** Maximum number of entries that a reader may be behind; reading then waits for it. */
 const BACKLOG_MAX = 256;
 
+/** Pattern of the subjects of a partition: one for each kind of entry. */
+export function partitionSubject(partition: number): string {
+  return `svc.samples.${partition}.>`;
+}
+
 /** Appends one entry; durable when it resolves, with its sequence. Throws `StreamUnavailable`. */
 export async function appendEntry(
   stream: Stream,

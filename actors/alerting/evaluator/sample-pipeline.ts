@@ -129,6 +129,19 @@ export class SamplePipeline implements EvaluatorView {
     return this.#evaluator?.throughSequence() ?? 0;
   }
 
+  /**
+   * Position in SAMPLES up to which everything of the partition has been evaluated. One without an
+   * entry has the reader's position.
+   */
+  throughOf(_partition: number): number {
+    return this.throughSequence();
+  }
+
+  /** Position in SAMPLES from which the evaluator still needs the log of the partition. */
+  floorOf(partition: number): number {
+    return this.throughOf(partition) + 1;
+  }
+
   /** True if everything that was in the log at the last start has been evaluated. */
   isCaughtUp(): boolean {
     return this.#evaluator !== undefined && this.throughSequence() >= this.#caughtUpAt;
