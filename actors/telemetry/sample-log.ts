@@ -93,6 +93,15 @@ export async function* pastEntries(
   }
 }
 
+/** The first entry of a partition that the log still has; undefined if it has none. */
+export async function firstEntryOf(
+  stream: Stream,
+  partition: number,
+): Promise<PlacedEntry | undefined> {
+  for await (const first of pastEntries(stream, { sequence: 1 }, { partition })) return first;
+  return undefined;
+}
+
 /** Markers of rules in the log, except those whose writer's lease had expired: see `isStale`. */
 export async function* pastMarkers(stream: Stream): AsyncGenerator<RulesEntry> {
   const epochs = new Map<number, number>();

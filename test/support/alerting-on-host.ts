@@ -199,7 +199,7 @@ interface Core {
 }
 
 type EvaluatorPorts = Partial<
-  Pick<EvaluatorDeps, 'onFault' | 'newest' | 'clockAhead' | 'ownership' | 'stream'>
+  Pick<EvaluatorDeps, 'onFault' | 'newest' | 'clockAhead' | 'ownership' | 'stream' | 'history'>
 >;
 
 /** Starts a new evaluator and reader at the log's first sequence; `stop` ends both. */

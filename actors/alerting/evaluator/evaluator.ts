@@ -4,7 +4,6 @@
  * one run: after a fault another one starts from the log's first sequence (`sample-pipeline.ts`).
  */
 import { concatMap, from, fromEvent, lastValueFrom, takeUntil, tap } from 'rxjs';
-import { pastFromMs } from '../../../streams/alerting/evaluation/catch-up.ts';
 import { inspect, inspectOne, inspectPage } from '../../../streams/alerting/evaluation/inspect.ts';
 import {
   createState,
@@ -18,7 +17,7 @@ import type {
   EvaluationState,
 } from '../../../streams/alerting/evaluation/state.ts';
 import { TimeSlices } from '../../../streams/platform/operators.ts';
-import { partitionOf, type Stream } from '../../../streams/platform/stream.ts';
+import { partitionOf } from '../../../streams/platform/stream.ts';
 import {
   type EvaluationRule,
   FUTURE_MS,
@@ -26,12 +25,8 @@ import {
   type LogEntry,
 } from '../../../streams/telemetry/entry.ts';
 import type { PlacedEntry } from '../../../streams/telemetry/entry-codec.ts';
-import {
-  pastEntries,
-  pastMarkers,
-  SAMPLES_STREAM,
-  type SampleLogReader,
-} from '../../telemetry/sample-log.ts';
+import { pastMarkers, SAMPLES_STREAM, type SampleLogReader } from '../../telemetry/sample-log.ts';
+import { vmDirectoryOf } from '../../vms/vm-directory.ts';
 import { seedOf } from '../rule-markers.ts';
 import { EdgeCommits, type EdgeCommitsDeps } from './edge-commits.ts';
 import {
@@ -43,11 +38,11 @@ import {
   type SeriesOfRule,
   type SoftInstance,
 } from './evaluator-port.ts';
+import { type PastReadingsDeps, pastReadings } from './past-readings.ts';
 import { OutageDetector, type OutagePorts } from './vm-liveness.ts';
 
 /** The inputs of one run of the evaluator. All its other state comes from the log. */
-export interface EvaluatorDeps extends OutagePorts, EdgeCommitsDeps {
-  readonly stream: Stream;
+export interface EvaluatorDeps extends OutagePorts, EdgeCommitsDeps, Omit<PastReadingsDeps, 'vms'> {
   readonly log: SampleLogReader;
   /**
    * Receives each decoded entry before it is evaluated, at the pace of the reader; used by history.
@@ -178,18 +173,13 @@ export class Evaluator implements EvaluatorView {
     return placed;
   }
 
-  /** The batches stored before a marker, within the windows of its rules. */
-  async *#past({ sequence, partition, storedMs, entry }: PlacedMarker): AsyncGenerator<LogEntry> {
+  /** See `pastReadings`. */
+  async *#past(marker: PlacedMarker): AsyncGenerator<LogEntry> {
     const { promise, resolve } = Promise.withResolvers<void>();
     void this.#track(promise);
-    const first = { timeMs: pastFromMs(entry, storedMs) };
-    const filter = { partition, kind: 'batch' } as const;
     try {
-      for await (const before of pastEntries(this.#deps.stream, first, filter)) {
-        if (before.sequence >= sequence) return;
-        yield before.entry;
-        await this.#slices.yieldIfDue();
-      }
+      const vms = (project: string) => vmDirectoryOf(this.#deps.host).vms(project).keys();
+      yield* pastReadings({ ...this.#deps, vms }, marker, this.#slices);
     } finally {
       resolve();
     }
