@@ -138,7 +138,7 @@ function runningParts(parts: AlertingParts, pipeline: SamplePipeline): Part[] {
     {
       name: 'sample retention',
       run(signal) {
-        const memberFloors = () => member.floors();
+        const memberFloors = (partition: number) => member.floorsOf(partition);
         const onLost = lost('sample retention');
         const deps = { ...acting, stream, history, pipeline, memberFloors, onLost };
         return retainSamples(deps, signal);

@@ -34,9 +34,10 @@ import {
   type SeriesOfRule,
   type SoftInstance,
 } from './evaluator-port.ts';
+import type { PastHistory } from './past-readings.ts';
 
 /** The interface to history that the pipeline needs. */
-export interface HistoryWriter {
+export interface HistoryWriter extends Partial<PastHistory> {
   append(batch: SampleBatch, position: { partition: number; sequence: number }): void;
   /** Records an entry without samples, so that the floor can pass it. */
   pass(position: { partition: number; sequence: number }): void;
