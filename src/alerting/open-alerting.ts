@@ -22,6 +22,7 @@ import { tick } from '../../actors/telemetry/ticker.ts';
 import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { VmSources } from '../../actors/vms/vm-sources.ts';
 import { CheckpointFiles } from '../../sqlite/alerting/checkpoint-files.ts';
+import { PARTITIONS } from '../../streams/platform/stream.ts';
 import { ready, starting } from '../platform/health.ts';
 import type { LostWork, RoomBase, Storage } from '../platform/room-base.ts';
 
@@ -80,6 +81,10 @@ function openEvaluator({ base, storage, host, vms, intake }: AlertingParts): Sam
     stream,
     clock,
     host,
+    onRestored(partitions, sequence) {
+      const of = `${partitions} of ${PARTITIONS} partitions`;
+      log.info({ part: 'evaluator', sequence }, `Evaluation of ${of} continues from checkpoints`);
+    },
     onFault(what, error) {
       checkpointFaults.inc();
       log.warn({ err: error, part: 'evaluator' }, `${what}; evaluation continues without it`);

@@ -304,6 +304,7 @@ function openRooms(parts: RoomParts) {
     copies: {
       backup: sizes.lastBackup.createdMs,
       ...(snapshots && { snapshot: () => snapshots.keeper.coveredMs() }),
+      checkpoint: () => evaluator.checkpointMs(),
     },
   });
   const { start } = superviseParts(base, [

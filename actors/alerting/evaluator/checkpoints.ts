@@ -66,6 +66,8 @@ export interface CheckpointsDeps {
   readonly host: Pick<Host, 'appliedSequence'>;
   /** Called for a checkpoint that could not be used or written. Evaluation continues without it. */
   readonly onFault: (what: string, error: unknown) => void;
+  /** Called with the number of partitions that continue from checkpoints, and their position. */
+  readonly onRestored?: (partitions: number, sequence: number) => void;
   /** Time between two checkpoints of a partition, ms. Default 5 minutes. */
   readonly intervalMs?: number;
   /**
@@ -101,17 +103,27 @@ export class Checkpoints {
   #takenLastMs = Number.NEGATIVE_INFINITY;
   /** By the index on disk; see `floorOf`. */
   #floors: ReadonlyMap<number, number> = new Map();
-  #indexMs: number | undefined;
+  readonly #startedMs: number;
   #writing: Promise<void> | undefined;
 
   constructor(deps: CheckpointsDeps) {
     this.#deps = deps;
     this.#slices = new TimeSlices(deps.clock);
+    this.#startedMs = deps.clock.now();
   }
 
-  /** Time of the newest checkpoint, Unix ms; undefined: none since the start. */
-  get newestMs(): number | undefined {
-    return this.#indexMs;
+  /**
+   * Time up to which the log is not needed for a restart, Unix ms: that of the checkpoint that is
+   * furthest behind its partition, or now. Without a checkpoint, the start of the process.
+   */
+  coveredMs(): number {
+    let coveredMs = this.#deps.clock.now();
+    for (const [partition, { sequence }] of this.#last) {
+      const at = this.#saved.get(partition)?.at;
+      if (at === undefined) coveredMs = Math.min(coveredMs, this.#startedMs);
+      else if (at.sequence < sequence) coveredMs = Math.min(coveredMs, at.storedMs);
+    }
+    return coveredMs;
   }
 
   /**
@@ -139,6 +151,7 @@ export class Checkpoints {
       from.clear();
       contents.clear();
     }
+    this.#deps.onRestored?.(from.size, this.#through.sequence);
     return { from, contents };
   }
 
@@ -146,6 +159,12 @@ export class Checkpoints {
   passed({ partition, sequence, storedMs }: PlacedEntry): void {
     this.#through = { sequence, storedMs };
     this.#last.set(partition, this.#through);
+  }
+
+  /** True if the partition has had an entry since its checkpoint. */
+  isBehind(partition: number): boolean {
+    const sequence = this.#last.get(partition)?.sequence ?? 0;
+    return sequence > (this.#saved.get(partition)?.at.sequence ?? 0);
   }
 
   /** True if the partition should be saved after this entry. */
@@ -191,7 +210,7 @@ export class Checkpoints {
     blocks: readonly Uint8Array[],
     partitions: readonly number[],
   ): Promise<void> {
-    const { store, clock, host } = this.#deps;
+    const { store, host } = this.#deps;
     const identities = await this.#identified();
     await store.write(saved.file, blocks);
     this.#saved.set(saved.partition, saved);
@@ -202,13 +221,12 @@ export class Checkpoints {
       through: this.#through,
       partitions: [...this.#saved.values()].map((one) => ({
         ...one,
-        isBehind: (this.#last.get(one.partition)?.sequence ?? 0) > one.at.sequence,
+        isBehind: this.isBehind(one.partition),
       })),
       unsaved: partitions.filter((partition) => !this.#saved.has(partition)),
     };
     await store.saveIndex(index, new Set(index.partitions.map(({ file }) => file)));
     this.#floors = floorsOf(index);
-    this.#indexMs = clock.now();
   }
 
   async #identified() {

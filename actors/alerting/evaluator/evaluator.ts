@@ -65,6 +65,8 @@ export class Evaluator implements EvaluatorView {
   /** Entries that have arrived and are not handled yet, and the last one that was skipped. */
   #inProgress = 0;
   #skippedThrough = 0;
+  /** Partition of the entry that is being evaluated. */
+  #unfinished: number | undefined;
   #underWay: Promise<unknown> = Promise.resolve();
   readonly #outages: OutageDetector;
   #commits: EdgeCommits;
@@ -217,6 +219,7 @@ export class Evaluator implements EvaluatorView {
   }
 
   async #recordLiveness(placed: PlacedEntry): Promise<PlacedEntry> {
+    this.#unfinished = placed.partition;
     await this.#outages.record(placed);
     return placed;
   }
@@ -246,12 +249,30 @@ export class Evaluator implements EvaluatorView {
     const { partition, sequence, state } = evaluated;
     const skipped = this.#inProgress === 0 ? this.#skippedThrough : 0;
     this.#evaluatedThrough = Math.max(sequence, skipped);
+    this.#unfinished = undefined;
     const { checkpoints } = this.#deps;
     checkpoints?.passed(evaluated);
-    if (!this.#outages.isKnown || checkpoints?.isDue(partition) !== true) return;
+    if (checkpoints?.isDue(partition) === true) await this.#save(checkpoints, partition, state);
+  }
+
+  async #save(checkpoints: Checkpoints, partition: number, state: EvaluationState): Promise<void> {
+    // Until every VM is known, a state may lack those that fell silent before the log's floor.
+    if (!this.#outages.isKnown) return;
     const undecided = this.#commits.undecidedOf(partition);
     const known = this.#outages.factsOf(partition);
     await checkpoints.take(partition, { state, undecided, known }, this.#states.keys());
+  }
+
+  /** Saves every partition after `run` has ended, so that the next start has nothing to read. */
+  async save(): Promise<void> {
+    const { checkpoints } = this.#deps;
+    await checkpoints?.settled();
+    for (const [partition, state] of checkpoints ? this.#states : []) {
+      // An entry whose edges were not decided is a part of the state: its end is not known.
+      if (partition === this.#unfinished || !checkpoints?.isBehind(partition)) continue;
+      await this.#save(checkpoints, partition, state);
+      await checkpoints.settled();
+    }
   }
 
   /** The report for the next tick of a partition; undefined if it cannot be made now. */

@@ -125,7 +125,7 @@ export class SamplePipeline implements EvaluatorView {
       end();
       signal.removeEventListener('abort', end);
       await Promise.allSettled(working);
-      await this.#deps.checkpoints?.settled();
+      await evaluator.save();
     }
   }
 
@@ -166,9 +166,9 @@ export class SamplePipeline implements EvaluatorView {
     return this.#partitions;
   }
 
-  /** Time of the newest checkpoint, Unix ms; undefined: none since the start. */
+  /** See `Checkpoints.coveredMs`; undefined: there are no checkpoints. */
   checkpointMs(): number | undefined {
-    return this.#deps.checkpoints?.newestMs;
+    return this.#deps.checkpoints?.coveredMs();
   }
 
   /** True if history has everything that was in the log at the start of the process. */
