@@ -321,12 +321,12 @@ function clockHealth(aheadMs: number): PartHealth {
  * with a collector that finds no hypervisor.
  */
 export function partCheck(
-  supervision: Pick<Supervision, 'health'>,
+  supervision: Pick<Supervision, 'healthOf'>,
   part: { readonly name: string; readonly essential: boolean },
 ): HealthCheck {
   const fault = part.essential ? 'notReady' : 'degraded';
   return () => {
-    const health = supervision.health().find(({ name }) => name === part.name);
+    const health = supervision.healthOf(part.name);
     if (!health) return starting(`${part.name} has not started yet`, fault);
     if (health.state === 'running') return ready;
     const cause = health.lastError ? `: ${health.lastError}` : '';

@@ -42,6 +42,12 @@ import { systemRandom, ulid } from '../../streams/platform/random.ts';
 import { snapshotsStream } from '../../streams/platform/snapshots.ts';
 import type { Stream, StreamState } from '../../streams/platform/stream.ts';
 import { assertNoUnfinishedRestore } from '../admin/backup/restore.ts';
+import {
+  type LostEnd,
+  lostEnds,
+  MARKED_STREAMS,
+  MARKS_FILE,
+} from '../admin/check/acknowledged-marks.ts';
 import type { Closers } from '../platform/closers.ts';
 import { DataFolderUnusable, toDataFolderFault } from '../platform/data-folder.ts';
 import {
@@ -61,7 +67,6 @@ import type { RoomBase, Storage } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { programVersion } from '../platform/version.ts';
 import { reportHistoryGap } from '../telemetry/history-gap.ts';
-import { type LostEnd, lostEnds, MARKED_STREAMS, MARKS_FILE } from './acknowledged-marks.ts';
 import { checkAtStart, type StartCheck } from './damage-watch.ts';
 import { joinFromSnapshot } from './joining.ts';
 import type { ServicePorts } from './running-service.ts';

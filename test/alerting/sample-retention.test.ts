@@ -4,6 +4,7 @@
  */
 import { type Test, test } from 'tap';
 import { retainSamples } from '../../actors/alerting/evaluator/sample-retention.ts';
+import { AppliedPosition } from '../../actors/platform/host/applier.ts';
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import { FLOOR_MARGIN_MS } from '../../streams/alerting/evaluation/notification-diff.ts';
 import { type AlertingWorld, openAlertingWorld } from '../support/alerting-on-host.ts';
@@ -40,6 +41,8 @@ async function firstKept(
         pipeline: {
           partitions: () => new Set([PARTITION]),
           throughSequence: () => needed.through,
+          floorOf: () => needed.through + 1,
+          stored: new AppliedPosition(needed.through),
         },
         memberFloors: () => needed.others ?? [],
         ownership: { owns: () => needed.owns ?? true },

@@ -21,7 +21,7 @@ export interface SampleRetentionDeps {
   readonly stream: Stream;
   readonly clock: Clock;
   readonly history: Pick<HistoryWriter, 'floor'>;
-  readonly pipeline: Pick<SamplePipeline, 'partitions' | 'throughSequence'>;
+  readonly pipeline: Pick<SamplePipeline, 'partitions' | 'throughSequence' | 'floorOf' | 'stored'>;
   /** One member truncates the log, by a valid clock. */
   readonly ownership: Pick<Ownership, 'owns'>;
   /**
@@ -79,8 +79,10 @@ export function sampleFloor({
   history,
   pipeline,
 }: Pick<SampleRetentionDeps, 'history' | 'pipeline'>): number {
-  const floors = [...pipeline.partitions()].map((partition) => history.floor(partition));
-  return Math.min(...floors, pipeline.throughSequence() + 1);
+  const floors = [...pipeline.partitions()].map((partition) => {
+    return Math.min(history.floor(partition), pipeline.floorOf(partition));
+  });
+  return Math.min(...floors, pipeline.throughSequence() + 1, pipeline.stored.sequence + 1);
 }
 
 /** Look-back of a rebuilt evaluator, ms: the longest active window and its margin. */

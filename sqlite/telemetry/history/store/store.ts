@@ -211,6 +211,16 @@ export class History {
     return this.#flusher.newestFloor();
   }
 
+  /** Sequence below which no partition's log is needed; 1: unknown. */
+  oldestFloor(): number {
+    return this.#flusher.oldestFloor();
+  }
+
+  /** See `Head.setFilling`. */
+  setFilling(isFilling: boolean): void {
+    this.#head.setFilling(isFilling);
+  }
+
   /**
    * Rows observed in [fromMs, toMs] and within retention, read in another thread. Throws
    * `HistoryError`, or the reason of `signal` if it aborts.
