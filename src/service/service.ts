@@ -302,6 +302,7 @@ function openRooms(parts: RoomParts) {
     disks: sizes.disks,
     copies: {
       backup: sizes.lastBackup.createdMs,
+      checkpoint: () => evaluator.checkpointMs(),
       ...(snapshots && { snapshot: () => snapshots.keeper.coveredMs() }),
     },
   });

@@ -33,7 +33,7 @@ function measured(t: Test, given: Partial<SizeParts> = {}) {
     registry: { countOf: (project) => (project === 'a' ? 3 : 4) },
     limitUse: { of: () => [] },
     disks: { data: () => ({ freeBytes: 5_000, reserveBytes: 1_000 }) },
-    copies: { backup: () => undefined },
+    copies: { backup: () => undefined, checkpoint: () => undefined },
     ...given,
   });
   const ending = new AbortController();
@@ -71,15 +71,16 @@ test('memory, disks and fleet are shown with their bounds', async (t) => {
 });
 
 test('a copy that does not exist has no time', async (t) => {
-  let copies: CopyTimes = { backup: () => undefined };
-  const { samples } = measured(t, { copies: { backup: () => copies.backup() } });
+  const none = () => undefined;
+  let backup: CopyTimes['backup'] = none;
+  const { samples } = measured(t, { copies: { backup: () => backup(), checkpoint: none } });
   t.same(await samples('svc_backup_timestamp_seconds'), []);
   t.same(await samples('svc_snapshot_timestamp_seconds'), []);
   t.same(await samples('svc_checkpoint_timestamp_seconds'), []);
-  copies = { backup: () => START };
+  backup = () => START;
   t.same(await samples('svc_backup_timestamp_seconds'), [String(START / 1000)]);
   const times = { snapshot: () => START + 1000, checkpoint: () => START + 2000 };
-  const all = measured(t, { copies: { ...copies, ...times } });
+  const all = measured(t, { copies: { backup, ...times } });
   t.same(await all.samples('svc_snapshot_timestamp_seconds'), [String(START / 1000 + 1)]);
   t.same(await all.samples('svc_checkpoint_timestamp_seconds'), [String(START / 1000 + 2)]);
 });
