@@ -2,14 +2,19 @@
  * The metrics of sizes, on a virtual clock: how far readers of the sample log are behind, how many
  * series ten thousand projects make, and that an absent copy has no time.
  */
+import { join } from 'node:path';
 import { type Test, test } from 'tap';
 import type { LimitName } from '../../actors/platform/project-limits.ts';
 import type { LimitUse } from '../../src/platform/gate/limit-use.ts';
+import { silentLog } from '../../src/platform/log.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
+import { loadConfig } from '../../src/platform/settings/config.ts';
+import { createService } from '../../src/service/service.ts';
 import { type CopyTimes, openSizeMetrics, type SizeParts } from '../../src/service/size-metrics.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { type StreamState, StreamUnavailable } from '../../streams/platform/stream.ts';
 import { openStore } from '../support/history-from-log.ts';
+import { dataFolder, until } from '../support/program.ts';
 
 const START = Date.UTC(2026, 0, 1);
 
@@ -163,4 +168,28 @@ test('a project that falls below one half of its limit is no longer named', asyn
   used = 40;
   await clock.advance(60_000);
   t.same(await samples('svc_project_limit_used_ratio'), []);
+});
+
+test('a running service shows the bound that its settings give', async (t) => {
+  const data = dataFolder(t);
+  const { settings } = loadConfig([], {
+    SVC_DATA: data,
+    SVC_HISTORY_DATA: join(data, 'history'),
+    SVC_HEAD_MIB: '64',
+    SVC_LISTEN: '127.0.0.1:0',
+    SVC_METRICS_LISTEN: '127.0.0.1:0',
+    SVC_COLLECT: 'none',
+  });
+  const service = await createService({ settings, log: silentLog });
+  t.teardown(() => service.stop());
+  const lagging = /svc_sample_log_lag_seconds\{reader="evaluator"\} 0\n/;
+  const text = await until('the first look at the log', async () => {
+    const answer = await (await fetch(service.metricsUrl ?? '')).text();
+    return lagging.test(answer) ? answer : undefined;
+  });
+  t.match(text, /^svc_head_max_bytes 67108864$/m);
+  t.match(text, /^svc_disk_free_bytes\{disk="history"\} \d+$/m);
+  t.match(text, /^svc_open_permissions\{what="history_folder"\} 0$/m);
+  t.match(text, /^svc_projects 1$/m);
+  t.notMatch(text, /^svc_backup_timestamp_seconds /m);
 });
