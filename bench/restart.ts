@@ -1,7 +1,7 @@
 /**
  * A restart of a service of many VMs: seconds and CPU seconds until the first edge is decided, and
- * until it is ready. The edge is of a breach that entered the log while the service was down, so
- * that it says how long alerts stand still.
+ * until it is ready. The edge is of a breach that entered the log while the service was down: the
+ * figure is the time in which no alert is decided.
  *
  * `--vms 10000,50000 --hours 4,24` are the sizes; a rule as long as the log keeps the log. With
  * `--checkpoints`, the service has run on the log before, was stopped in order, and is measured at

@@ -303,6 +303,7 @@ function openRooms(parts: RoomParts) {
     disks: sizes.disks,
     copies: {
       backup: sizes.lastBackup.createdMs,
+      checkpoint: () => evaluator.checkpointMs(),
       ...(snapshots && { snapshot: () => snapshots.keeper.coveredMs() }),
       checkpoint: () => evaluator.checkpointMs(),
     },

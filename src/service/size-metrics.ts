@@ -39,8 +39,7 @@ export interface CopyTimes {
   readonly backup: () => number | undefined;
   /** Absent: no other member can join. */
   readonly snapshot?: () => number | undefined;
-  /** Absent: the evaluator keeps none. */
-  readonly checkpoint?: () => number | undefined;
+  readonly checkpoint: () => number | undefined;
 }
 
 /** Registers the gauges. The parts keep those current that cost more than a look. */
@@ -128,14 +127,12 @@ function addCopyGauges({ metrics, copies: { backup, snapshot, checkpoint } }: Si
       setSeconds(snapshot),
     );
   }
-  if (checkpoint !== undefined) {
-    metrics.gauge(
-      'svc_checkpoint_timestamp_seconds',
-      'Time of the newest checkpoint of evaluation, of the partition that is furthest behind, Unix time',
-      [],
-      setSeconds(checkpoint),
-    );
-  }
+  metrics.gauge(
+    'svc_checkpoint_timestamp_seconds',
+    'Time of the newest checkpoint of evaluation, Unix time; absent: none was written since the start',
+    [],
+    setSeconds(checkpoint),
+  );
 }
 
 function setSeconds(timeMs: () => number | undefined) {

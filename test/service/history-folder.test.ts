@@ -1,6 +1,6 @@
 /**
- * `history.db` on a disk of its own: how it is moved there, what a service says that does not find
- * it, the backup of both folders, and a disk that fills up.
+ * `history.db` on a disk of its own: moving it there, the refusal of a service that does not find it,
+ * the backup of both folders, and a disk that fills up.
  */
 import { execFileSync } from 'node:child_process';
 import {

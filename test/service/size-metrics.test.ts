@@ -2,14 +2,19 @@
  * The metrics of sizes, on a virtual clock: how far readers of the sample log are behind, how many
  * series ten thousand projects make, and that an absent copy has no time.
  */
+import { join } from 'node:path';
 import { type Test, test } from 'tap';
 import type { LimitName } from '../../actors/platform/project-limits.ts';
 import type { LimitUse } from '../../src/platform/gate/limit-use.ts';
+import { silentLog } from '../../src/platform/log.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
+import { loadConfig } from '../../src/platform/settings/config.ts';
+import { createService } from '../../src/service/service.ts';
 import { type CopyTimes, openSizeMetrics, type SizeParts } from '../../src/service/size-metrics.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { type StreamState, StreamUnavailable } from '../../streams/platform/stream.ts';
 import { openStore } from '../support/history-from-log.ts';
+import { dataFolder, until } from '../support/program.ts';
 
 const START = Date.UTC(2026, 0, 1);
 
@@ -33,7 +38,7 @@ function measured(t: Test, given: Partial<SizeParts> = {}) {
     registry: { countOf: (project) => (project === 'a' ? 3 : 4) },
     limitUse: { of: () => [] },
     disks: { data: () => ({ freeBytes: 5_000, reserveBytes: 1_000 }) },
-    copies: { backup: () => undefined },
+    copies: { backup: () => undefined, checkpoint: () => undefined },
     ...given,
   });
   const ending = new AbortController();
@@ -71,15 +76,16 @@ test('memory, disks and fleet are shown with their bounds', async (t) => {
 });
 
 test('a copy that does not exist has no time', async (t) => {
-  let copies: CopyTimes = { backup: () => undefined };
-  const { samples } = measured(t, { copies: { backup: () => copies.backup() } });
+  const none = () => undefined;
+  let backup: CopyTimes['backup'] = none;
+  const { samples } = measured(t, { copies: { backup: () => backup(), checkpoint: none } });
   t.same(await samples('svc_backup_timestamp_seconds'), []);
   t.same(await samples('svc_snapshot_timestamp_seconds'), []);
   t.same(await samples('svc_checkpoint_timestamp_seconds'), []);
-  copies = { backup: () => START };
+  backup = () => START;
   t.same(await samples('svc_backup_timestamp_seconds'), [String(START / 1000)]);
   const times = { snapshot: () => START + 1000, checkpoint: () => START + 2000 };
-  const all = measured(t, { copies: { ...copies, ...times } });
+  const all = measured(t, { copies: { backup, ...times } });
   t.same(await all.samples('svc_snapshot_timestamp_seconds'), [String(START / 1000 + 1)]);
   t.same(await all.samples('svc_checkpoint_timestamp_seconds'), [String(START / 1000 + 2)]);
 });
@@ -162,4 +168,28 @@ test('a project that falls below one half of its limit is no longer named', asyn
   used = 40;
   await clock.advance(60_000);
   t.same(await samples('svc_project_limit_used_ratio'), []);
+});
+
+test('a running service shows the bound that its settings give', async (t) => {
+  const data = dataFolder(t);
+  const { settings } = loadConfig([], {
+    SVC_DATA: data,
+    SVC_HISTORY_DATA: join(data, 'history'),
+    SVC_HEAD_MIB: '64',
+    SVC_LISTEN: '127.0.0.1:0',
+    SVC_METRICS_LISTEN: '127.0.0.1:0',
+    SVC_COLLECT: 'none',
+  });
+  const service = await createService({ settings, log: silentLog });
+  t.teardown(() => service.stop());
+  const lagging = /svc_sample_log_lag_seconds\{reader="evaluator"\} 0\n/;
+  const text = await until('the first look at the log', async () => {
+    const answer = await (await fetch(service.metricsUrl ?? '')).text();
+    return lagging.test(answer) ? answer : undefined;
+  });
+  t.match(text, /^svc_head_max_bytes 67108864$/m);
+  t.match(text, /^svc_disk_free_bytes\{disk="history"\} \d+$/m);
+  t.match(text, /^svc_open_permissions\{what="history_folder"\} 0$/m);
+  t.match(text, /^svc_projects 1$/m);
+  t.notMatch(text, /^svc_backup_timestamp_seconds /m);
 });
