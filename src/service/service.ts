@@ -305,7 +305,6 @@ function openRooms(parts: RoomParts) {
       backup: sizes.lastBackup.createdMs,
       checkpoint: () => evaluator.checkpointMs(),
       ...(snapshots && { snapshot: () => snapshots.keeper.coveredMs() }),
-      checkpoint: () => evaluator.checkpointMs(),
     },
   });
   const { start } = superviseParts(base, [

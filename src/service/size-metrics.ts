@@ -129,7 +129,7 @@ function addCopyGauges({ metrics, copies: { backup, snapshot, checkpoint } }: Si
   }
   metrics.gauge(
     'svc_checkpoint_timestamp_seconds',
-    'Time of the newest checkpoint of evaluation, Unix time; absent: none was written since the start',
+    'Time from which a restart has to read the sample log to decide alerts, Unix time',
     [],
     setSeconds(checkpoint),
   );
