@@ -32,6 +32,8 @@ export interface PastHistory {
     readonly fromMs: number;
     readonly toMs: number;
     readonly names: readonly string[];
+    /** Every reading of the range is stored, whatever is still being read from the log. */
+    readonly isFilled: true;
   }): Promise<VmColumns>;
 }
 
@@ -91,7 +93,7 @@ async function* storedReadings(
     const names = [...new Set(rules.flatMap(({ metricId }) => seriesNamesOf(metricId)))];
     for (const vm of watchedOf(vms(project), rules)) {
       await slices.yieldIfDue();
-      const read = history.read({ project, vm, ...range, names });
+      const read = history.read({ project, vm, ...range, names, isFilled: true });
       const columns = await read.catch((error: unknown) => {
         if (!onFault) throw error;
         unread.push({ vm: `${vm} in ${project}`, error });

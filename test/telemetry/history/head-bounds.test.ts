@@ -353,7 +353,7 @@ test('rows that did not fit make reads fail until they are read from the log', a
     newest: (project) => view.newest(project, 'vm', START + 1000),
     newestTime: (project) => view.newestTime({ project, ...at }),
     'an unknown VM': (project) => view.newest(project, 'nobody', START + 1000),
-    columns: (project) => columns.missing.whole(project, all.fromMs, all.toMs, () => 1),
+    columns: (project) => columns.missing.whole({ project, ...all }, () => 1),
   };
   const incomplete = { name: 'HistoryError', reason: 'INCOMPLETE', retryable: true };
   for (const [name, read] of Object.entries(reads)) {

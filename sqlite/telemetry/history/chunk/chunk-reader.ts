@@ -22,6 +22,11 @@ export interface RowsRequest {
   readonly toMs: number;
   /** Requested series names (the part before the labels); absent = all. */
   readonly names?: readonly string[];
+  /**
+   * The caller knows that the rows of this range are stored, although others are still being read
+   * from the log after a start.
+   */
+  readonly isFilled?: true;
 }
 
 /**

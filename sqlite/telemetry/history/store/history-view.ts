@@ -70,8 +70,7 @@ export class HistoryView {
    * `ReadCancelled` if `isCancelled` returns true.
    */
   read(request: RowsRequest, isCancelled: () => boolean = () => false): VmRows {
-    const { project, fromMs, toMs } = request;
-    return this.#missing.whole(project, fromMs, toMs, () => this.#read(request, isCancelled));
+    return this.#missing.whole(request, () => this.#read(request, isCancelled));
   }
 
   #read(request: RowsRequest, isCancelled: () => boolean): VmRows {
@@ -88,8 +87,8 @@ export class HistoryView {
    * hours only the needed rows are copied. Throws `HistoryError` DAMAGED and INCOMPLETE.
    */
   recent(request: Omit<RowsRequest, 'toMs' | 'names'>): VmRows {
-    const { project, fromMs } = request;
-    return this.#missing.whole(project, fromMs, Infinity, () => this.#recent(request));
+    const range = { ...request, toMs: Infinity };
+    return this.#missing.whole(range, () => this.#recent(request));
   }
 
   #recent({ project, vm, fromMs }: Omit<RowsRequest, 'toMs' | 'names'>): VmRows {
