@@ -22,6 +22,11 @@ export interface RowsRequest {
   readonly toMs: number;
   /** Requested series names (the part before the labels); absent = all. */
   readonly names?: readonly string[];
+  /**
+   * true: accepted rows that are not readable yet may be missing from the result. Absent: such a
+   * read fails as INCOMPLETE.
+   */
+  readonly mayLackRows?: boolean;
 }
 
 /**

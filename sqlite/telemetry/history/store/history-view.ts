@@ -67,8 +67,9 @@ export class HistoryView {
    * `ReadCancelled` if `isCancelled` returns true.
    */
   read(request: RowsRequest, isCancelled: () => boolean = () => false): VmRows {
-    const { project, fromMs, toMs } = request;
-    return this.#missing.whole(project, fromMs, toMs, () => this.#read(request, isCancelled));
+    const { project, fromMs, toMs, mayLackRows } = request;
+    const read = () => this.#read(request, isCancelled);
+    return mayLackRows ? read() : this.#missing.whole(project, fromMs, toMs, read);
   }
 
   #read(request: RowsRequest, isCancelled: () => boolean): VmRows {
