@@ -19,6 +19,7 @@ import { loadConfig } from '../../src/platform/settings/config.ts';
 import { createService } from '../../src/service/service.ts';
 import { reportHistoryGap } from '../../src/telemetry/history-gap.ts';
 import { type Clock, systemClock, VirtualClock } from '../../streams/platform/clock.ts';
+import { RETENTION_MS } from '../../streams/telemetry/entry.ts';
 import { batchOf, START_MS } from '../support/evaluation-scenario.ts';
 import { type Demo, dataFolder, until } from '../support/program.ts';
 
@@ -182,6 +183,7 @@ async function reported(t: Test, floor: number) {
   await stream.truncate({ stream: SAMPLES_STREAM, subject, belowSequence: 13 });
   const lost: unknown[] = [];
   const history = {
+    retentionMs: RETENTION_MS,
     newestFloor: () => floor,
     stored: async () => ({ newestMs: START_MS }) as never,
     recordLost: (stretch: unknown) => void lost.push(stretch),

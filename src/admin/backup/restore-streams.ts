@@ -141,7 +141,7 @@ function gap(name: string, next: number, sequence: number): BackupFault {
 
 function misplaced(name: string, sequence: number, stored: number): BackupFault {
   return new BackupFault(
-    `Message ${sequence} of ${name} was stored at ${stored}: another program writes there. Remove ` +
-      'the streams on that NATS, and run "svc restore" again',
+    `Message ${sequence} of ${name} was stored at ${stored}: another program writes there. Stop it, or ` +
+      'name an empty account of NATS in SVC_NATS_URL, and run "svc restore" again',
   );
 }

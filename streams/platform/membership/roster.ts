@@ -22,10 +22,11 @@ export const clusterSpec: StreamSpec = {
   retention: 'log',
   lastOfSubject: true,
   duplicateWindowMs: 60_000,
+  whenMissing: 'replace',
 };
 
 /** Age of a row at which its member is declared dead, ms of the watcher's time. */
-const LIVE_MS = 5_000;
+export const LIVE_MS = 5_000;
 /**
  * Time without a renewed record after which a member stops acting, ms: before another takes over.
  */
