@@ -6,9 +6,9 @@
  *                                                   ^ first batch of the partition, and the most
  *                                                     by which a VM's clock may be ahead
  *
- * Of each VM, the log gives only what was observed after the newest reading from history, so that
- * no reading comes twice. History does not know when a reading arrived: one that was too late for
- * the rules in force then counts here.
+ * The log adds only readings that were observed after the VM's newest one from history, so that
+ * none counts twice. History does not know when a reading arrived: one that was too late for the
+ * rules in force then counts here.
  */
 import { pastFromMs } from '../../../streams/alerting/evaluation/catch-up.ts';
 import type { PlacedMarker } from '../../../streams/alerting/evaluation/pipeline.ts';
@@ -80,7 +80,7 @@ export async function* pastReadings(
   }
 }
 
-/** Time of the newest reading of each VM that came from history, Unix ms. */
+/** Time of each VM's newest reading from history, Unix ms. */
 class NewestReadings {
   readonly #byProject = new Map<string, Map<string, number>>();
 
@@ -123,7 +123,7 @@ async function* storedReadings(
       if (!columns || last === undefined) continue;
       newest.set({ project, vm }, last);
       for (const batch of rowBatches(columns, { project, vm })) {
-        // Of unknown rank among the source's rows: it never shows that a clock was set back.
+        // History has no sequence of the source. This one never shows that a clock was set back.
         batch.sequence[0] = Number.MAX_SAFE_INTEGER;
         yield { kind: 'batch', batch };
         await slices.yieldIfDue();
