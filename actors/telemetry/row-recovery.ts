@@ -1,14 +1,16 @@
 /**
  * Stores rows for which history had no memory when they arrived. Their entries are still in the
  * log, because the floor waits for them, and are read again once there is memory. Until then every
- * read of their times fails, so that an incomplete result is never taken for a complete one.
+ * read of their times fails, so that an incomplete result is never taken for a complete one. Only a
+ * member that its cluster has declared dead for hours may find them cut from the log: then answers
+ * report that they are lost.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { TimeSlices } from '../../streams/platform/operators.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
-import { pastEntries } from './sample-log.ts';
+import { firstBatchOf, pastEntries } from './sample-log.ts';
 
 /** Rows of one project for which history had no memory. */
 interface RefusedRows {
@@ -17,6 +19,9 @@ interface RefusedRows {
   /** First and last entry of the log that contain such rows. */
   readonly firstSequence: number;
   readonly lastSequence: number;
+  /** Times of the rows, Unix ms, inclusive. */
+  readonly fromMs: number;
+  readonly toMs: number;
 }
 
 /** The part of history that this file uses; `sqlite/telemetry/history` implements it. */
@@ -33,6 +38,8 @@ export interface RowRecovery {
   ): boolean;
   /** All of the project's rows up to this sequence were stored, or are no longer in the log. */
   tookThrough(project: string, sequence: number): void;
+  /** Rows of these times are lost for good: answers report it from now on. Unix ms, inclusive. */
+  recordLost(stretch: { readonly fromMs: number; readonly toMs: number }): void;
 }
 
 export interface RowRecoveryDeps {
@@ -60,9 +67,12 @@ export async function recoverRows(deps: RowRecoveryDeps, signal: AbortSignal): P
 
 async function recover(
   { stream, recovery }: RowRecoveryDeps,
-  { project, partition, firstSequence, lastSequence }: RefusedRows,
+  { project, partition, firstSequence, lastSequence, fromMs, toMs }: RefusedRows,
   slices: TimeSlices,
 ): Promise<void> {
+  const first = await firstBatchOf(stream, partition);
+  // The log was cut above all of them: other members did not know that this one needs it.
+  if (first === undefined || first.sequence > lastSequence) recovery.recordLost({ fromMs, toMs });
   const filter = { partition, kind: 'batch' } as const;
   for await (const placed of pastEntries(stream, { sequence: firstSequence }, filter)) {
     const { entry, sequence } = placed;

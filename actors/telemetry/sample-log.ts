@@ -105,12 +105,13 @@ export async function* pastEntries(
   }
 }
 
-/** The first entry of a partition that the log still has; undefined if it has none. */
-export async function firstEntryOf(
+/** The first batch of a partition that the log still has; undefined if it has none. */
+export async function firstBatchOf(
   stream: Stream,
   partition: number,
 ): Promise<PlacedEntry | undefined> {
-  for await (const first of pastEntries(stream, { sequence: 1 }, { partition })) return first;
+  const filter = { partition, kind: 'batch' } as const;
+  for await (const first of pastEntries(stream, { sequence: 1 }, filter)) return first;
   return undefined;
 }
 

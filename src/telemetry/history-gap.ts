@@ -3,9 +3,9 @@
  * an older copy, the missing rows are read again from the sample log, which covers the last few
  * hours. Rows between the two are lost, and an operator has to know.
  */
-import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
+import { firstBatchOf, SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import type { StoredStatistics } from '../../sqlite/telemetry/history/store/stored-statistics.ts';
-import type { Stream, StreamState } from '../../streams/platform/stream.ts';
+import { PARTITIONS, type Stream, type StreamState } from '../../streams/platform/stream.ts';
 import type { Log } from '../platform/log.ts';
 
 export interface HistoryGapOptions {
@@ -17,7 +17,7 @@ export interface HistoryGapOptions {
   };
   /** Unix ms. */
   readonly nowMs: number;
-  readonly stream: Pick<Stream, 'read'>;
+  readonly stream: Stream;
   /** State of the sample log. */
   readonly samples: Pick<StreamState, 'firstSequence'>;
 }
@@ -26,24 +26,46 @@ export interface HistoryGapOptions {
 export interface HistoryGap {
   /** Newest observation in chunks; absent: there are none. */
   readonly afterMs?: number;
-  /** The log's first entry; absent: the log is empty. */
+  /** First entry of the log, or of the last partition that lacks rows; absent: the log is empty. */
   readonly beforeMs?: number;
 }
 
 /**
- * undefined = nothing is missing. The log is only truncated below a floor that is on disk. A log
- * that begins after every floor was therefore truncated for another history than this one.
+ * undefined = nothing is missing. The log of a partition is only truncated below a floor that is on
+ * disk. One that begins after every floor was therefore truncated for another history than this
+ * one, unless it was not truncated at all.
  */
 async function findHistoryGap(options: HistoryGapOptions): Promise<HistoryGap | undefined> {
-  const { history, stream, samples } = options;
+  const begun = await beginsAfterFloors(options);
+  if (begun === undefined) return undefined;
+  const { newestMs } = await options.history.stored();
+  return { ...(newestMs !== undefined && { afterMs: newestMs }), ...begun };
+}
+
+/**
+ * Age of an entry at which older ones of its partition may have been truncated, ms: the minimum for
+ * which they are kept, less the longest time between two checks and two batches.
+ */
+const TRUNCATED_MS = 4 * 3_600_000 - 20 * 60_000;
+
+/** Where the log, or the last of its partitions, begins after all floors of this history. */
+async function beginsAfterFloors(
+  options: HistoryGapOptions,
+): Promise<Pick<HistoryGap, 'beforeMs'> | undefined> {
+  const { history, stream, samples, nowMs } = options;
   const sequence = samples.firstSequence;
-  if (sequence <= history.newestFloor()) return undefined;
-  const { newestMs } = await history.stored();
+  const floor = history.newestFloor();
   const beforeMs = await storedMs(stream, sequence);
-  return {
-    ...(newestMs !== undefined && { afterMs: newestMs }),
-    ...(beforeMs !== undefined && { beforeMs }),
-  };
+  if (sequence > floor) return { ...(beforeMs !== undefined && { beforeMs }) };
+  const truncatedMs = nowMs - TRUNCATED_MS;
+  if (beforeMs === undefined || beforeMs > truncatedMs) return undefined;
+  const partitions = Array.from({ length: PARTITIONS }, (_, partition) => partition);
+  const firsts = await Promise.all(partitions.map((one) => firstBatchOf(stream, one)));
+  const begun = firsts.flatMap((first) => {
+    const isTruncated = first && first.sequence > floor && first.storedMs <= truncatedMs;
+    return isTruncated ? [first.storedMs] : [];
+  });
+  return begun.length > 0 ? { beforeMs: Math.max(...begun) } : undefined;
 }
 
 /**
@@ -72,7 +94,7 @@ export async function reportHistoryGap(options: HistoryGapOptions, log: Log): Pr
   );
 }
 
-async function storedMs(stream: Pick<Stream, 'read'>, sequence: number) {
+async function storedMs(stream: Stream, sequence: number): Promise<number | undefined> {
   const read = stream.read({ stream: SAMPLES_STREAM, from: { sequence }, untilEnd: true });
   try {
     for await (const { timeMs } of read) return timeMs;

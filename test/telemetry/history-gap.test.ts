@@ -5,13 +5,22 @@
 import { copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
-import { pastEntries, SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
+import {
+  appendEntry,
+  partitionSubject,
+  pastEntries,
+  SAMPLES_STREAM,
+  samplesSpec,
+} from '../../actors/telemetry/sample-log.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { openHistory } from '../../sqlite/telemetry/history/store/store.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { createService } from '../../src/service/service.ts';
-import { type Clock, systemClock } from '../../streams/platform/clock.ts';
+import { reportHistoryGap } from '../../src/telemetry/history-gap.ts';
+import { type Clock, systemClock, VirtualClock } from '../../streams/platform/clock.ts';
+import { RETENTION_MS } from '../../streams/telemetry/entry.ts';
+import { batchOf, START_MS } from '../support/evaluation-scenario.ts';
 import { type Demo, dataFolder, until } from '../support/program.ts';
 
 const HOUR = 3_600_000;
@@ -149,4 +158,48 @@ test('DUR-19: a removed history.db is restored from the log, and the rest is rep
     25,
   );
   await fourth.stop();
+});
+
+/** Partition with a long window, partition whose log is cut, and one that is new. */
+const [LONG, CUT, NEW] = [17, 18, 19];
+
+/**
+ * What a member reports whose history knows the log below `floor`. Entry 2i - 1 of the log is of
+ * one partition, and entry 2i of another, stored at hour i - 1 of the last ten.
+ */
+async function reported(t: Test, floor: number) {
+  const clock = new VirtualClock(START_MS);
+  const stream = openEmbeddedStream({ storage: ':memory:', clock });
+  t.teardown(() => stream.close());
+  await stream.ensure(samplesSpec);
+  const batch = batchOf(0, [{ at: 0, cpu: 1 }]);
+  for (let hour = 0; hour < 10; hour++) {
+    for (const partition of [LONG, CUT])
+      await appendEntry(stream, partition, { kind: 'batch', batch });
+    await clock.advance(HOUR);
+  }
+  await appendEntry(stream, NEW, { kind: 'batch', batch });
+  const subject = partitionSubject(CUT);
+  await stream.truncate({ stream: SAMPLES_STREAM, subject, belowSequence: 13 });
+  const lost: unknown[] = [];
+  const history = {
+    retentionMs: RETENTION_MS,
+    newestFloor: () => floor,
+    stored: async () => ({ newestMs: START_MS }) as never,
+    recordLost: (stretch: unknown) => void lost.push(stretch),
+  };
+  const log = createLog({ level: 'warn', readable: false, clock, write: () => {} });
+  const samples = await stream.state(SAMPLES_STREAM);
+  await reportHistoryGap({ history, stream, samples, nowMs: clock.now() }, log);
+  return lost;
+}
+
+test('DUR-19: a member that was away reports what it lost in a partition whose log was cut', async (t) => {
+  const toMs = START_MS + 6 * HOUR;
+  t.same(await reported(t, 9), [{ fromMs: START_MS - 2 * HOUR, toMs }], 'away for six hours');
+});
+
+test('DUR-19: gaps of partitions that were cut are no loss to a member that has read them', async (t) => {
+  t.same(await reported(t, 14), []);
+  t.same(await reported(t, 20), [], 'nor is the first entry of a new partition');
 });

@@ -3,11 +3,12 @@
  * of them. A longer window begins in history, which keeps them for days.
  *
  *     [ window begins | history, VM by VM ......... | log, entry by entry ..... | marker ]
- *                                                   ^ first entry of the partition, and the most
+ *                                                   ^ first batch of the partition, and the most
  *                                                     by which a VM's clock may be ahead
  *
- * A reading is taken from one of the two by its time of observation, so once. History does not know
- * when a reading arrived: one that was too late for the rules in force then counts here.
+ * The log adds only readings that were observed after the VM's newest one from history, so that
+ * none counts twice. History does not know when a reading arrived: one that was too late for the
+ * rules in force then counts here.
  */
 import { pastFromMs } from '../../../streams/alerting/evaluation/catch-up.ts';
 import type { PlacedMarker } from '../../../streams/alerting/evaluation/pipeline.ts';
@@ -15,16 +16,17 @@ import type { TimeSlices } from '../../../streams/platform/operators.ts';
 import type { Stream } from '../../../streams/platform/stream.ts';
 import { type EvaluationRule, FUTURE_MS, type LogEntry } from '../../../streams/telemetry/entry.ts';
 import { seriesNamesOf } from '../../../streams/telemetry/metrics/query.ts';
+import type { VmRef } from '../../../streams/telemetry/samples/batch.ts';
 import type { VmColumns } from '../../../streams/telemetry/samples/columns.ts';
 import { rowBatches } from '../../../streams/telemetry/samples/row-batches.ts';
 import { rowsAfter } from '../../../streams/telemetry/samples/rows-after.ts';
-import { firstEntryOf, pastEntries } from '../../telemetry/sample-log.ts';
+import { firstBatchOf, pastEntries } from '../../telemetry/sample-log.ts';
 
 /** The part of history that catch-up reads. */
 export interface PastHistory {
   /**
    * Rows of a VM within retention, both times inclusive, with the series of these names. Rejects if
-   * they cannot be read.
+   * they are damaged; those that are not readable yet are missing.
    */
   read(request: {
     readonly project: string;
@@ -32,8 +34,7 @@ export interface PastHistory {
     readonly fromMs: number;
     readonly toMs: number;
     readonly names: readonly string[];
-    /** Every reading of the range is stored, whatever is still being read from the log. */
-    readonly isFilled: true;
+    readonly mayLackRows: true;
   }): Promise<VmColumns>;
 }
 
@@ -60,31 +61,50 @@ export async function* pastReadings(
   const { stream, history } = deps;
   const { partition, storedMs, entry } = marker;
   const fromMs = pastFromMs(entry, storedMs);
-  let throughMs = Number.NEGATIVE_INFINITY;
+  const newest = new NewestReadings();
   // Again if the log was cut meanwhile: history has what it lost.
-  for (let known: number | undefined; history?.read; ) {
-    const first = await firstEntryOf(stream, partition);
-    if (first === undefined || first.storedMs <= fromMs || first.sequence === known) break;
+  for (let known = 0; history?.read; ) {
+    const first = (await firstBatchOf(stream, partition)) ?? marker;
+    if (first.storedMs <= fromMs || first.sequence === known) break;
     known = first.sequence;
-    const toMs = Math.min(first.storedMs + FUTURE_MS, storedMs);
-    yield* storedReadings(deps, marker, { fromMs: Math.max(fromMs, throughMs + 1), toMs }, slices);
-    throughMs = toMs;
+    const range = { fromMs, toMs: Math.min(first.storedMs + FUTURE_MS, storedMs) };
+    yield* storedReadings(deps, marker, { range, newest }, slices);
   }
   const filter = { partition, kind: 'batch' } as const;
   for await (const before of pastEntries(stream, { timeMs: fromMs }, filter)) {
     if (before.sequence >= marker.sequence) return;
     if (before.entry.kind !== 'batch') continue;
-    const batch = rowsAfter(before.entry.batch, throughMs);
+    const batch = rowsAfter(before.entry.batch, (vm) => newest.of(vm));
     if (batch) yield { kind: 'batch', batch };
     await slices.yieldIfDue();
   }
+}
+
+/** Time of each VM's newest reading from history, Unix ms. */
+class NewestReadings {
+  readonly #byProject = new Map<string, Map<string, number>>();
+
+  of({ project, vm }: VmRef): number {
+    return this.#byProject.get(project)?.get(vm) ?? Number.NEGATIVE_INFINITY;
+  }
+
+  set({ project, vm }: VmRef, timeMs: number): void {
+    const vms = this.#byProject.get(project) ?? new Map<string, number>();
+    this.#byProject.set(project, vms.set(vm, timeMs));
+  }
+}
+
+interface StoredPart {
+  /** Both inclusive, Unix ms. */
+  readonly range: { readonly fromMs: number; readonly toMs: number };
+  readonly newest: NewestReadings;
 }
 
 /** Rows of all VMs of the marker's rules, one VM in memory at a time. */
 async function* storedReadings(
   { vms, history, onFault }: PastReadingsDeps,
   { entry }: PlacedMarker,
-  range: { readonly fromMs: number; readonly toMs: number },
+  { range, newest }: StoredPart,
   slices: TimeSlices,
 ): AsyncGenerator<LogEntry> {
   if (!history?.read) return;
@@ -93,14 +113,17 @@ async function* storedReadings(
     const names = [...new Set(rules.flatMap(({ metricId }) => seriesNamesOf(metricId)))];
     for (const vm of watchedOf(vms(project), rules)) {
       await slices.yieldIfDue();
-      const read = history.read({ project, vm, ...range, names, isFilled: true });
+      const fromMs = Math.max(range.fromMs, newest.of({ project, vm }) + 1);
+      const read = history.read({ project, vm, ...range, fromMs, names, mayLackRows: true });
       const columns = await read.catch((error: unknown) => {
         if (!onFault) throw error;
         unread.push({ vm: `${vm} in ${project}`, error });
       });
-      if (!columns) continue;
+      const last = columns?.timesMs.at(-1);
+      if (!columns || last === undefined) continue;
+      newest.set({ project, vm }, last);
       for (const batch of rowBatches(columns, { project, vm })) {
-        // Of unknown rank among the source's rows: it never shows that a clock was set back.
+        // History has no sequence of the source. This one never shows that a clock was set back.
         batch.sequence[0] = Number.MAX_SAFE_INTEGER;
         yield { kind: 'batch', batch };
         await slices.yieldIfDue();

@@ -88,9 +88,6 @@ export class SamplePipeline implements EvaluatorView {
   #wholeAt = Number.POSITIVE_INFINITY;
   /** Last entry that the evaluator's reader has passed on while another reader fills history. */
   #arrivedThrough: number | undefined;
-  /** Resolves once history is filled, or the run has ended; and whether the evaluator waits for it. */
-  #filled: Promise<void> = Promise.resolve();
-  #isAwaited = false;
 
   constructor(deps: SamplePipelineDeps) {
     this.#deps = deps;
@@ -105,7 +102,7 @@ export class SamplePipeline implements EvaluatorView {
     const log = new SampleLogReader(clock);
     const newest = (project: string, vm: string) => history.newest?.(project, vm);
     const store = (placed: PlacedEntry) => this.#arrive(placed);
-    const evaluator = new Evaluator({ ...this.#deps, log, newest, store, history: this.#past() });
+    const evaluator = new Evaluator({ ...this.#deps, log, newest, store });
     this.#rebasedBefore = this.rebased();
     this.#evaluator = evaluator;
     const fromSequence = this.#storedBefore(state);
@@ -120,11 +117,7 @@ export class SamplePipeline implements EvaluatorView {
     const evaluating = evaluator.run(ending.signal);
     const working = [evaluating];
     if (recovery) working.push(recoverRows({ clock, stream, recovery }, ending.signal));
-    if (this.#arrivedThrough !== undefined) {
-      this.#isAwaited = false;
-      this.#filled = this.#fill(fromSequence, ending.signal);
-      working.push(this.#filled.then(() => pause(clock, Number.POSITIVE_INFINITY, ending.signal)));
-    }
+    if (this.#arrivedThrough !== undefined) working.push(this.#fill(fromSequence, ending.signal));
     try {
       const reading = log.run(stream, readFrom, ending.signal);
       await Promise.race([...working, reading]);
@@ -208,19 +201,6 @@ export class SamplePipeline implements EvaluatorView {
     return this.stored.sequence + 1;
   }
 
-  /** History for catch-up. It has every entry before a marker once it has been filled. */
-  #past(): Partial<PastHistory> {
-    const { history } = this.#deps;
-    if (!history.read) return {};
-    return {
-      read: async (request) => {
-        this.#isAwaited = true;
-        await this.#filled;
-        return await (history as PastHistory).read(request);
-      },
-    };
-  }
-
   /** Takes an entry of the evaluator's reader. */
   #arrive(placed: PlacedEntry): void {
     if (this.#arrivedThrough === undefined) this.#store(placed);
@@ -229,15 +209,13 @@ export class SamplePipeline implements EvaluatorView {
 
   /**
    * Stores the entries from `sequence` on until it has met the evaluator's reader, which stores the
-   * later ones. It begins once the evaluator has caught up, because edges are decided first, or
-   * when the evaluator waits for it. It ends with the run.
+   * later ones. It begins once the evaluator has caught up: edges are decided first. It ends with
+   * the run.
    */
   async #fill(sequence: number, signal: AbortSignal): Promise<void> {
     const { clock, stream } = this.#deps;
     const slices = new TimeSlices(clock);
-    while (!(this.isCaughtUp() || this.#isAwaited || signal.aborted)) {
-      await pause(clock, CAUGHT_UP_MS, signal);
-    }
+    while (!this.isCaughtUp() && !signal.aborted) await pause(clock, CAUGHT_UP_MS, signal);
     for (let next = sequence; next <= (this.#arrivedThrough ?? 0) && !signal.aborted; ) {
       const arrived = this.#arrivedThrough ?? 0;
       for await (const placed of pastEntries(stream, { sequence: next })) {
@@ -250,6 +228,7 @@ export class SamplePipeline implements EvaluatorView {
       next = Math.max(next, arrived + 1);
     }
     this.#arrivedThrough = undefined;
+    await pause(clock, Number.POSITIVE_INFINITY, signal);
   }
 
   #store({ entry, partition, sequence }: PlacedEntry): void {

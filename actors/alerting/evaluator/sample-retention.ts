@@ -74,7 +74,7 @@ async function truncateSamples(deps: SampleRetentionDeps): Promise<void> {
   const { stream } = deps;
   const { firstSequence, lastSequence } = await stream.state(SAMPLES_STREAM);
   const cuts = await cutsOf(deps, lastSequence + 1);
-  // What no partition needs goes at once, which is cheaper than partition by partition.
+  // Entries that no partition needs are removed at once, which is cheaper than by subject.
   const base = Math.min(...cuts);
   if (base > firstSequence) await stream.truncate({ stream: SAMPLES_STREAM, belowSequence: base });
   for (const partition of deps.pipeline.partitions()) {

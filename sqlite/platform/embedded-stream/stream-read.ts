@@ -100,7 +100,9 @@ export class EmbeddedRead implements StreamRead {
   #next(): StreamMessage[] {
     const { stream, subject } = this.#options;
     const after = this.#after;
-    const through = Math.min(this.#last(), after + SCAN_MESSAGES);
+    // The messages of one subject have an index, so however far the next one is, it is found.
+    const isOne = subject !== undefined && !/[*>]/.test(subject);
+    const through = isOne ? this.#last() : Math.min(this.#last(), after + SCAN_MESSAGES);
     const limit = BATCH_MESSAGES;
     const batch = this.#file.readAll({ stream, subject, after, through, limit });
     const read = batch.length < limit ? through : (batch.at(-1)?.sequence ?? through);

@@ -1,10 +1,22 @@
 /** A part of a batch: the rows that are not known from another source. */
-import type { SampleBatch } from './batch.ts';
+import type { SampleBatch, VmRef } from './batch.ts';
 
-/** The rows observed after a time. The batch itself if all are; undefined if none is. */
-export function rowsAfter(batch: SampleBatch, timeMs: number): SampleBatch | undefined {
-  if (batch.observedMs.every((observedMs) => observedMs > timeMs)) return batch;
-  const kept = [...batch.observedMs.keys()].filter((i) => (batch.observedMs[i] ?? 0) > timeMs);
+/**
+ * The rows observed after the time of their VM. The batch itself if all are; undefined if none is.
+ *
+ * @param timeOf Unix ms
+ */
+export function rowsAfter(
+  batch: SampleBatch,
+  timeOf: (vm: VmRef) => number,
+): SampleBatch | undefined {
+  const times = batch.vms.map(timeOf);
+  const isAfter = (observedMs: number, i: number): boolean =>
+    observedMs > (times[batch.vm[i] ?? 0] ?? Number.NEGATIVE_INFINITY);
+  if (batch.observedMs.every(isAfter)) return batch;
+  const kept = [...batch.observedMs.entries()].flatMap(([i, observedMs]) =>
+    isAfter(observedMs, i) ? [i] : [],
+  );
   if (kept.length === 0) return undefined;
   const valueOffset = new Uint32Array(kept.length + 1);
   const values: number[] = [];

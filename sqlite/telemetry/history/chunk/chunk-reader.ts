@@ -23,10 +23,10 @@ export interface RowsRequest {
   /** Requested series names (the part before the labels); absent = all. */
   readonly names?: readonly string[];
   /**
-   * The caller knows that the rows of this range are stored, although others are still being read
-   * from the log after a start.
+   * true: accepted rows that are not readable yet may be missing from the result. Absent: such a
+   * read fails as INCOMPLETE.
    */
-  readonly isFilled?: true;
+  readonly mayLackRows?: boolean;
 }
 
 /**

@@ -58,15 +58,6 @@ export function publishMissing(memory: SharedArrayBuffer, spans: readonly Missin
   Atomics.add(header, 0, 1);
 }
 
-/** A range of a project's rows that must be complete, both ends inclusive, Unix ms. */
-interface WholeRange {
-  readonly project: string;
-  readonly fromMs: number;
-  readonly toMs: number;
-  /** The log is known to be read as far as it has rows of this range. */
-  readonly isFilled?: true;
-}
-
 /** The reading side, on any thread. */
 export class MissingRows {
   readonly #memory: SharedArrayBuffer;
@@ -82,13 +73,10 @@ export class MissingRows {
 
   /**
    * The result of `read`, provided that none of the project's rows in the time range was missing
-   * meanwhile. Throws `HistoryError` INCOMPLETE.
+   * meanwhile; both ends inclusive, Unix ms. Throws `HistoryError` INCOMPLETE.
    */
-  whole<T>({ project, fromMs, toMs, isFilled }: WholeRange, read: () => T): T {
-    return this.#certain(project, read, (span) => {
-      if (isFilled && span.isFilling) return false;
-      return span.fromMs <= toMs && span.toMs >= fromMs;
-    });
+  whole<T>(project: string, fromMs: number, toMs: number, read: () => T): T {
+    return this.#certain(project, read, (span) => span.fromMs <= toMs && span.toMs >= fromMs);
   }
 
   /**
@@ -109,21 +97,20 @@ export class MissingRows {
     isTouched: (span: MissingSpan, answer: T) => boolean,
   ): T {
     for (let tries = 0; tries < TRIES; tries++) {
-      const spans = this.#of(project);
+      const span = this.#of(project);
       const version = this.#version;
       const answer = read();
-      const touched = spans.find((span) => isTouched(span, answer));
-      if (touched) throw incomplete(project, touched);
+      if (span !== undefined && isTouched(span, answer)) throw incomplete(project, span);
       // Rows may have been rejected and restored between the two checks.
       if (Atomics.load(this.#header, 0) === version) return answer;
     }
-    throw incomplete(project, this.#of(project)[0]);
+    throw incomplete(project, this.#of(project));
   }
 
-  /** The project's missing rows. */
-  #of(project: string): readonly MissingSpan[] {
+  /** The project's missing rows; undefined = none. */
+  #of(project: string): MissingSpan | undefined {
     if (Atomics.load(this.#header, 0) !== this.#version) this.#readAgain();
-    return this.#spans.filter((one) => one.project === project || one.project === EVERY_PROJECT);
+    return this.#spans.find((one) => one.project === project || one.project === EVERY_PROJECT);
   }
 
   #readAgain(): void {

@@ -70,7 +70,9 @@ export class HistoryView {
    * `ReadCancelled` if `isCancelled` returns true.
    */
   read(request: RowsRequest, isCancelled: () => boolean = () => false): VmRows {
-    return this.#missing.whole(request, () => this.#read(request, isCancelled));
+    const { project, fromMs, toMs, mayLackRows } = request;
+    const read = () => this.#read(request, isCancelled);
+    return mayLackRows ? read() : this.#missing.whole(project, fromMs, toMs, read);
   }
 
   #read(request: RowsRequest, isCancelled: () => boolean): VmRows {
@@ -87,8 +89,8 @@ export class HistoryView {
    * hours only the needed rows are copied. Throws `HistoryError` DAMAGED and INCOMPLETE.
    */
   recent(request: Omit<RowsRequest, 'toMs' | 'names'>): VmRows {
-    const range = { ...request, toMs: Infinity };
-    return this.#missing.whole(range, () => this.#recent(request));
+    const { project, fromMs } = request;
+    return this.#missing.whole(project, fromMs, Infinity, () => this.#recent(request));
   }
 
   #recent({ project, vm, fromMs }: Omit<RowsRequest, 'toMs' | 'names'>): VmRows {

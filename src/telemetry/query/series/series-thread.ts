@@ -182,7 +182,7 @@ export class HistorySeriesSource implements SeriesSource {
   }
 
   #whole<T>(fromMs: number, toMs: number, read: () => T): T {
-    return this.#view.missing.whole({ project: this.#project.project, fromMs, toMs }, read);
+    return this.#view.missing.whole(this.#project.project, fromMs, toMs, read);
   }
 
   #select({ matchers, afterMs, throughMs }: Selection, budget: Budget): readonly StoredSeries[] {
