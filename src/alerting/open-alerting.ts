@@ -17,6 +17,7 @@ import type { Part } from '../../actors/platform/supervision.ts';
 import type { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import type { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import type { RefusedReadings } from '../../actors/telemetry/ingest/refused-readings.ts';
+import { watchSampleLog } from '../../actors/telemetry/sample-log-watch.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { VmSources } from '../../actors/vms/vm-sources.ts';
@@ -137,13 +138,40 @@ function runningParts(parts: AlertingParts, pipeline: SamplePipeline): Part[] {
     {
       name: 'sample retention',
       run(signal) {
-        const memberFloors = () => member.floors();
+        const memberFloors = (partition: number) => member.floorsOf(partition);
         const onLost = lost('sample retention');
         const deps = { ...acting, stream, history, pipeline, memberFloors, onLost };
         return retainSamples(deps, signal);
       },
     },
+    ...(member.isAlone ? [] : [sampleLogPart(parts, pipeline)]),
   ];
+}
+
+/** Streams on servers can be deleted under the running service; those in files cannot. */
+function sampleLogPart({ base, storage }: AlertingParts, { stored }: SamplePipeline): Part {
+  const { clock, log } = base;
+  const { stream, history } = storage;
+  const part = 'sample log watch';
+  return {
+    name: part,
+    run(signal) {
+      const deps = {
+        stream,
+        clock,
+        history,
+        stored,
+        onMadeAgain: () =>
+          log.warn(
+            { part },
+            'The stream SAMPLES_0 was deleted and made again: rows in memory are flushed to history',
+          ),
+        onFault: (error: unknown) =>
+          log.warn({ part, err: error }, 'The sample log was not looked at; it will be retried'),
+      };
+      return watchSampleLog(deps, signal);
+    },
+  };
 }
 
 function instanceLimitPart(

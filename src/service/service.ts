@@ -38,6 +38,7 @@ import { memberRoutes } from '../admin/member-routes.ts';
 import { projectLimitRoutes } from '../admin/project-limit-routes.ts';
 import { recordingRoutes } from '../admin/recording-routes.ts';
 import { rekeyRoutes } from '../admin/rekey-routes.ts';
+import { restoreEventsRoutes } from '../admin/restore-events.ts';
 import { restoredRoutes } from '../admin/restored-routes.ts';
 import { snapshotRoutes } from '../admin/snapshot-routes.ts';
 import { streamRoutes } from '../admin/stream-routes.ts';
@@ -398,6 +399,16 @@ function addAdminRoutes(
   const { member } = storage;
   admin?.add(rekeyRoutes({ host, storage, member, random, keyFile: settings.masterKeyFile }));
   admin?.add(snapshotRoutes(rooms.snapshots));
+  const { stream, controlPath } = storage;
+  const { snapshots } = rooms;
+  const events = snapshots && {
+    stream,
+    controlPath,
+    clock,
+    self: { node: member.node },
+    snapshot: (signal: AbortSignal) => snapshots.write(signal),
+  };
+  admin?.add(restoreEventsRoutes(events));
   admin?.add(projectLimitRoutes({ host, evaluator, limitUse: rooms.limitUse }));
   const projects = () => host.projects();
   admin?.add(recordingRoutes({ stream: parts.storage.stream, clock, projects }));

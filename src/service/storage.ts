@@ -30,7 +30,9 @@ import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts'
 import { openSharedSecrets } from '../../sqlite/platform/secrets/shared-secrets.ts';
 import { DAY_MS, HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
 import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
-import { eventsStream } from '../../streams/platform/commit/events.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { HistoryMismatch } from '../../streams/platform/commit/chain.ts';
+import { EVENTS_MISSING, eventsStream } from '../../streams/platform/commit/events.ts';
 import type { JetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
 import { onceSpec, openStreamOnceStore } from '../../streams/platform/jetstream/once-store.ts';
 import { joinCluster, type MembershipOptions } from '../../streams/platform/membership/member.ts';
@@ -38,8 +40,9 @@ import type { Membership } from '../../streams/platform/membership/membership.ts
 import { clusterSpec } from '../../streams/platform/membership/roster.ts';
 import { soleMember } from '../../streams/platform/membership/sole-member.ts';
 import type { OnceStore } from '../../streams/platform/once-store.ts';
+import { pause } from '../../streams/platform/pause.ts';
 import { systemRandom, ulid } from '../../streams/platform/random.ts';
-import { snapshotsStream } from '../../streams/platform/snapshots.ts';
+import { newestSnapshot, snapshotsStream } from '../../streams/platform/snapshots.ts';
 import type { Stream, StreamState } from '../../streams/platform/stream.ts';
 import { assertNoUnfinishedRestore } from '../admin/backup/restore.ts';
 import {
@@ -119,6 +122,7 @@ export async function openStorage(parts: StorageParts): Promise<OpenStorage> {
   let onDamaged: OnDamagedSamples = (found) => void damaged.push(found);
   const { stream, copies } = await openComparedStream(parts, path, (found) => onDamaged(found));
   const member = await openMembership(parts, stream, lock);
+  if (isShared(parts)) await assertEventsKnown(stream, member);
   closers.add('membership', () => member.leave());
   const { secrets, keys } = await using(join(folder, SECRETS_FILE), () =>
     openSecrets(parts, stream),
@@ -128,6 +132,7 @@ export async function openStorage(parts: StorageParts): Promise<OpenStorage> {
     await using(path, () => joinFromSnapshot({ stream, controlPath: path, log }));
   }
   const store = await using(path, () => openProjection(path, closers));
+  await untilMadeAgain(stream, member, clock);
   const samples = await using(fileOf(folder, SAMPLES_STREAM), () => stream.ensure(samplesSpec));
   await using(fileOf(folder, deliveriesSpec.name), () => stream.ensure(deliveriesSpec));
   const onceStore = await openOnce(parts, stream);
@@ -262,6 +267,32 @@ async function openMembership(
   return parts.wait.until(() => joinCluster(member));
 }
 
+/**
+ * A new member must not make an EVENTS in the place of one that was deleted. Throws
+ * `HistoryMismatch`.
+ */
+async function assertEventsKnown(stream: Stream, member: Membership): Promise<void> {
+  if ((await stream.compare(eventsStream())) !== undefined) return;
+  const isApplied = member.members().some(({ applied }) => applied > 0);
+  if (isApplied || (await newestSnapshot(stream)) !== undefined) {
+    throw new HistoryMismatch('otherStream', EVENTS_MISSING);
+  }
+}
+
+/** Interval and longest wait for running members to make the sample log again, ms. */
+const MADE_LOOK_MS = 250;
+const MADE_MS_MAX = 10_000;
+
+/** Only running members know the sequences with which a sample log that was deleted continues. */
+async function untilMadeAgain(stream: Stream, member: Membership, clock: Clock): Promise<void> {
+  const isKnown = () =>
+    member.members().some(({ node, status }) => node !== member.node && status === 'acting');
+  for (let waitedMs = 0; waitedMs < MADE_MS_MAX && isKnown(); waitedMs += MADE_LOOK_MS) {
+    if ((await stream.compare(samplesSpec)) !== undefined) return;
+    await pause(clock, MADE_LOOK_MS);
+  }
+}
+
 /** Location of the streams, for messages. */
 function placeOf({ natsUrl }: Settings): string {
   return natsUrl ? `NATS at ${natsUrl.servers.join(', ')}` : 'The stream';
@@ -361,7 +392,9 @@ async function openStream({ base, ports, damagedSamples }: StreamParts): Promise
   if (settings.natsUrl) {
     // The NATS client takes memory and startup time, so it is loaded only if NATS is used.
     const { openNats } = await import('../platform/nats.ts');
-    return openNats(settings, { clock, random });
+    const onMadeAgain = (name: string): void =>
+      base.log.warn({ part: 'stream' }, `The stream ${name} was missing and was made again`);
+    return openNats(settings, { clock, random, onMadeAgain });
   }
   return openEmbeddedStream({
     storage: (name) => fileOf(settings.data, name),

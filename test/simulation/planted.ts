@@ -385,7 +385,7 @@ const ownFloor: Planted = {
   members: 3,
   minutes: 40,
   faults: { ...NO_FAULTS, diskFullEveryMs: 600_000, diskFullMsMax: 2_400_000 },
-  membership: (membership) => overlaid(membership, { floors: () => [] }),
+  membership: (membership) => overlaid(membership, { floorsOf: () => [] }),
 };
 
 /** A member trusts its own clock. */

@@ -6,7 +6,7 @@
 import { createAlerting } from '../../actors/alerting/alerting.ts';
 import { Checkpoints } from '../../actors/alerting/evaluator/checkpoints.ts';
 import { SamplePipeline } from '../../actors/alerting/evaluator/sample-pipeline.ts';
-import { retainSamples, sampleFloor } from '../../actors/alerting/evaluator/sample-retention.ts';
+import { retainSamples, sampleProgress } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { createIncidentActions } from '../../actors/alerting/incident-actions.ts';
 import { announceMaintenance } from '../../actors/alerting/maintenance.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
@@ -168,8 +168,7 @@ export class Process implements Sender {
     membership.report(() => ({
       address: null,
       applied: host.appliedSequence(),
-      decided: pipeline.throughSequence(),
-      floor: sampleFloor({ history: machine.history, pipeline }),
+      ...sampleProgress({ history: machine.history, pipeline }),
       heard: datacenters.ages(),
       ...standing(),
     }));
@@ -339,7 +338,7 @@ export class Process implements Sender {
 
   #retention(core: Core, pipeline: SamplePipeline): Part {
     const { history } = this.#options.machine;
-    const memberFloors = () => core.membership.floors();
+    const memberFloors = (partition: number) => core.membership.floorsOf(partition);
     const deps = { ...core, history, pipeline, memberFloors, keptMsMin: KEPT_MS };
     return { name: 'sample retention', run: (signal) => retainSamples(deps, signal) };
   }

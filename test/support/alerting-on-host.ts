@@ -200,7 +200,10 @@ interface Core {
 }
 
 type EvaluatorPorts = Partial<
-  Pick<EvaluatorDeps, 'onFault' | 'newest' | 'clockAhead' | 'ownership' | 'stream' | 'checkpoints'>
+  Pick<
+    EvaluatorDeps,
+    'onFault' | 'newest' | 'clockAhead' | 'ownership' | 'stream' | 'history' | 'checkpoints'
+  >
 >;
 
 /** Starts a new evaluator, and a reader where it continues; `stop` ends both. */

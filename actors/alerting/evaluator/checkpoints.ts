@@ -125,6 +125,7 @@ export class Checkpoints {
   /** Reads what can be used. Called before each run of the evaluator. */
   async restore(): Promise<RestoredPartitions> {
     await this.#writing;
+    this.#identities = undefined;
     this.#last.clear();
     this.#saved.clear();
     this.#through = { sequence: 0, storedMs: 0 };

@@ -5,7 +5,6 @@
  * the log's first sequence (`sample-pipeline.ts`).
  */
 import { concatMap, filter, from, fromEvent, lastValueFrom, pipe, takeUntil, tap } from 'rxjs';
-import { pastFromMs } from '../../../streams/alerting/evaluation/catch-up.ts';
 import { inspect, inspectOne, inspectPage } from '../../../streams/alerting/evaluation/inspect.ts';
 import {
   createState,
@@ -19,7 +18,7 @@ import type {
   EvaluationState,
 } from '../../../streams/alerting/evaluation/state.ts';
 import { TimeSlices } from '../../../streams/platform/operators.ts';
-import { PARTITIONS, partitionOf, type Stream } from '../../../streams/platform/stream.ts';
+import { PARTITIONS, partitionOf } from '../../../streams/platform/stream.ts';
 import {
   type EvaluationRule,
   FUTURE_MS,
@@ -27,12 +26,8 @@ import {
   type LogEntry,
 } from '../../../streams/telemetry/entry.ts';
 import type { PlacedEntry } from '../../../streams/telemetry/entry-codec.ts';
-import {
-  pastEntries,
-  pastMarkers,
-  SAMPLES_STREAM,
-  type SampleLogReader,
-} from '../../telemetry/sample-log.ts';
+import { pastMarkers, SAMPLES_STREAM, type SampleLogReader } from '../../telemetry/sample-log.ts';
+import { vmDirectoryOf } from '../../vms/vm-directory.ts';
 import { seedOf } from '../rule-markers.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import { EdgeCommits, type EdgeCommitsDeps } from './edge-commits.ts';
@@ -45,11 +40,11 @@ import {
   type SeriesOfRule,
   type SoftInstance,
 } from './evaluator-port.ts';
+import { type PastReadingsDeps, pastReadings } from './past-readings.ts';
 import { OutageDetector, type OutagePorts } from './vm-liveness.ts';
 
 /** The inputs of one run of the evaluator. All its other state comes from the log. */
-export interface EvaluatorDeps extends OutagePorts, EdgeCommitsDeps {
-  readonly stream: Stream;
+export interface EvaluatorDeps extends OutagePorts, EdgeCommitsDeps, Omit<PastReadingsDeps, 'vms'> {
   readonly log: SampleLogReader;
   /**
    * Receives each decoded entry before it is evaluated, at the pace of the reader; used by history.
@@ -226,18 +221,13 @@ export class Evaluator implements EvaluatorView {
     return placed;
   }
 
-  /** The batches stored before a marker, within the windows of its rules. */
-  async *#past({ sequence, partition, storedMs, entry }: PlacedMarker): AsyncGenerator<LogEntry> {
+  /** See `pastReadings`. */
+  async *#past(marker: PlacedMarker): AsyncGenerator<LogEntry> {
     const { promise, resolve } = Promise.withResolvers<void>();
     void this.#track(promise);
-    const first = { timeMs: pastFromMs(entry, storedMs) };
-    const filter = { partition, kind: 'batch' } as const;
     try {
-      for await (const before of pastEntries(this.#deps.stream, first, filter)) {
-        if (before.sequence >= sequence) return;
-        yield before.entry;
-        await this.#slices.yieldIfDue();
-      }
+      const vms = (project: string) => vmDirectoryOf(this.#deps.host).vms(project).keys();
+      yield* pastReadings({ ...this.#deps, vms }, marker, this.#slices);
     } finally {
       resolve();
     }

@@ -34,9 +34,10 @@ import {
   type SeriesOfRule,
   type SoftInstance,
 } from './evaluator-port.ts';
+import type { PastHistory } from './past-readings.ts';
 
 /** The interface to history that the pipeline needs. */
-export interface HistoryWriter {
+export interface HistoryWriter extends Partial<PastHistory> {
   append(batch: SampleBatch, position: { partition: number; sequence: number }): void;
   /** Records an entry without samples, so that the floor can pass it. */
   pass(position: { partition: number; sequence: number }): void;
@@ -96,7 +97,8 @@ export class SamplePipeline implements EvaluatorView {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, stream, history, recovery } = this.#deps;
     const state = await stream.state(SAMPLES_STREAM);
-    this.#caughtUpAt = state.lastSequence;
+    // A log without messages has nothing to catch up with, whatever its sequences.
+    this.#caughtUpAt = state.messages === 0 ? 0 : state.lastSequence;
     const log = new SampleLogReader(clock);
     const newest = (project: string, vm: string) => history.newest?.(project, vm);
     const store = (placed: PlacedEntry) => this.#arrive(placed);

@@ -20,7 +20,7 @@ const LATER_MS = 16 * 60_000;
 function isVisible(element: Locator): Promise<boolean> {
   return element.evaluate((node) => {
     const { left, top, width, height } = node.getBoundingClientRect();
-    return node.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+    return node.contains(node.ownerDocument.elementFromPoint(left + width / 2, top + height / 2));
   });
 }
 
