@@ -185,8 +185,11 @@ export class OutageDetector {
     state.isLive = true;
     state.aheadFromMs = Number.POSITIVE_INFINITY;
     await this.#endReplay(state);
-    // Not later than the last entry, so that the next sample is later than any incident.
-    rebase(state, Math.min(state.nowMs, this.#deps.clock.now()));
+    // Not later than the last entry, so that the next sample is later than any incident. A partition
+    // without an entry has no time to which anything could be moved.
+    if (Number.isFinite(state.nowMs)) {
+      rebase(state, Math.min(state.nowMs, this.#deps.clock.now()));
+    }
     for (const project of state.projects.keys())
       recordKnownVms(state, this.#liveness.lastOf(project));
   }
