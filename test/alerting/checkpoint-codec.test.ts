@@ -1,4 +1,5 @@
 /** Parts of checkpoints: unusual values, what is shared in memory, and damage of every kind. */
+import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { test } from 'tap';
@@ -16,7 +17,7 @@ import type { EvaluationState } from '../../streams/alerting/evaluation/state.ts
 import type { Edge } from '../../streams/telemetry/entry.ts';
 import { type Checkpoint, checkpointOf, restored } from '../support/checkpoints.ts';
 import { type Partition, partitions } from '../support/evaluation-partition.ts';
-import { PROJECT } from '../support/evaluation-scenario.ts';
+import { cpuRule, EvaluationWorld, PROJECT } from '../support/evaluation-scenario.ts';
 import { textOf, textOfState } from '../support/evaluation-state.ts';
 import { beginState, endBacklog, PartitionFold } from '../support/partition-fold.ts';
 import { tries } from '../support/tries.ts';
@@ -181,6 +182,26 @@ test('only the state of a log that was read to its end has a checkpoint', async 
   for (const isWrong of [{ isLive: false }, { isReplaying: true }, { aheadFromMs: 5 }]) {
     t.throws(() => checkpointOf({ ...state, ...isWrong }), RangeError);
   }
+});
+
+test('the bytes of a form never change', async (t) => {
+  const world = new EvaluationWorld([
+    cpuRule({ sustainedMs: 60_000, vms: ['vm-1', 'vm-2'] }),
+    cpuRule({ rule: 'rule-2', metricId: 'telemetry_age_seconds', threshold: 60 }),
+  ]);
+  world.tick(0);
+  world.cpu(95, [0, 30, 60]);
+  world.rows([{ at: 30, cpu: 10, series: { 'svc_vm_load1{a="b"}': 0.5 } }, { at: 90, vm: 'vm-2' }]);
+  world.tick(240);
+  world.state.isLive = true;
+  const { head, vms } = checkpointOf(world.state);
+  const digest = createHash('sha256');
+  for (const bytes of [head, ...vms.map(({ data }) => data)]) digest.update(bytes);
+  t.same(
+    [CHECKPOINT_FORM, digest.digest('hex').slice(0, 16)],
+    [1, 'f9789d86291cc506'],
+    'other bytes need another CHECKPOINT_FORM',
+  );
 });
 
 function sealed(content: Uint8Array, name: string, form = CHECKPOINT_FORM): Uint8Array {

