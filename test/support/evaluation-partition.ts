@@ -37,7 +37,7 @@ type Kind =
 
 interface Step {
   readonly kind: Kind;
-  /** What the step is about, and how it is done. */
+  /** Choose the subject of the step, its variant and its extent. */
   readonly which: number;
   readonly how: number;
   readonly much: number;
