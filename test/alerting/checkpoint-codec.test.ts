@@ -191,7 +191,10 @@ test('the bytes of a form never change', async (t) => {
   ]);
   world.tick(0);
   world.cpu(95, [0, 30, 60]);
-  world.rows([{ at: 30, cpu: 10, series: { 'svc_vm_load1{a="b"}': 0.5 } }, { at: 90, vm: 'vm-2' }]);
+  world.rows([
+    { at: 30, cpu: 10, series: { 'svc_vm_load1{a="b"}': 0.5 } },
+    { at: 90, vm: 'vm-2' },
+  ]);
   world.tick(240);
   world.state.isLive = true;
   const { head, vms } = checkpointOf(world.state);
