@@ -16,6 +16,7 @@ const benches: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>>
   'alert-latency': () => import('./alert-latency.ts'),
   'alerting-peers': () => import('./alerting-peers.ts'),
   evaluator: () => import('./evaluator.ts'),
+  checkpoint: () => import('./checkpoint.ts'),
   'main-thread': () => import('./main-thread.ts'),
   start: () => import('./start.ts'),
   history: () => import('./history.ts'),

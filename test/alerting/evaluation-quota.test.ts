@@ -3,7 +3,9 @@
  * function of the log, and a retired VM leaves without a notification.
  */
 import { test } from 'tap';
+import { inspect } from '../../streams/alerting/evaluation/inspect.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
+import { createState } from '../../streams/alerting/evaluation/pipeline.ts';
 import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import { decodeEntry, encodeEntry } from '../../streams/telemetry/entry-codec.ts';
 import { fold } from '../support/evaluation-fold.ts';
@@ -213,4 +215,17 @@ test('markers of older logs without limits do not limit anything', async (t) => 
   const world = new EvaluationWorld([]);
   fold(world.state, entry);
   t.equal(world.state.projects.get(PROJECT)?.instancesMax, Number.POSITIVE_INFINITY);
+});
+
+test('which silent VMs are within the quota does not depend on the order of facts', async (t) => {
+  const rules = [cpuRule({ metricId: 'telemetry_age_seconds', threshold: 60 })];
+  const limits = [{ project: PROJECT, instances: 2 }];
+  const evaluated = (vms: readonly string[]): string[] => {
+    const observed = vms.map((vm) => ({ project: PROJECT, vm, observedMs: START_MS }));
+    return inspect(createState({ rules, firing: [], limits, observed }), PROJECT).map(
+      ({ vm }) => vm,
+    );
+  };
+  t.same(evaluated(['c', 'a', 'd', 'b']), ['a', 'b']);
+  t.same(evaluated(['b', 'd', 'a', 'c']), ['a', 'b']);
 });

@@ -337,3 +337,30 @@ test('a rule that cannot be evaluated fails its incidents and recovers none', as
   t.same(world.cpu(HIGH, [90]), ['evaluatorHealthy']);
   t.same(world.cpu(LOW, [120]), ['recovered at 120']);
 });
+
+test('a rule that cannot be evaluated joins a watched series and affects no other rule', async (t) => {
+  const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
+  world.cpu(LOW, [0, 30]);
+  // As a member of an older version reads it.
+  const operator = 'SOMETHING_NEW' as 'EQUAL';
+  world.marker(40, { upserts: [cpuRule({ rule: 'rule-2', operator })] });
+  t.match(world.instances(), [{ state: 'IDLE' }, { failure: /SOMETHING_NEW/ }]);
+  t.same(world.cpu(HIGH, [60]), ['fired at 60 since 60']);
+});
+
+test('a rule that cannot be evaluated waits for its quota and affects no other rule', async (t) => {
+  const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
+  world.cpu(LOW, [0, 30]);
+  const upserts = [cpuRule({ rule: 'rule-2', operator: 'SOMETHING_NEW' as 'EQUAL' })];
+  const limitTo = (instances: number) => ({
+    kind: 'rules' as const,
+    atMs: START_MS + 40_000,
+    removals: [],
+    limits: [{ project: PROJECT, instances }],
+  });
+  world.entry({ ...limitTo(1), upserts });
+  world.entry({ ...limitTo(2), upserts: [] });
+  // The first rows settle with this one, without having been evaluated by the new rule.
+  t.same(world.cpu(HIGH, [360]), ['fired at 360 since 360']);
+  t.match(world.instances(), [{ state: 'FIRING' }, { failure: /SOMETHING_NEW/ }]);
+});

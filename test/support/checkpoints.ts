@@ -25,12 +25,17 @@ export function restored({ head, vms }: Checkpoint): EvaluationState {
   return state;
 }
 
-/** The checkpoint as text, its VMs in the order of their names. */
-export function textOfCheckpoint({ head, vms }: Checkpoint): string {
-  const texts = vms.map(({ project, vm, data }) => `${project}/${vm} ${hex(data)}`);
-  return [hex(head), ...texts.sort()].join('\n');
+/** Names of the parts in which two checkpoints differ. The order of VMs is free. */
+export function differingParts(a: Checkpoint, b: Checkpoint): string[] {
+  const parts = [partsOf(a), partsOf(b)] as const;
+  const names = new Set(parts.flatMap((each) => [...each.keys()]));
+  return [...names].filter((name) => {
+    const [one, other] = parts.map((each) => each.get(name));
+    return !one || !other || Buffer.compare(one, other) !== 0;
+  });
 }
 
-function hex(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('hex');
+function partsOf({ head, vms }: Checkpoint): Map<string, Uint8Array> {
+  const named = vms.map(({ project, vm, data }) => [`${project}/${vm}`, data] as const);
+  return new Map([['head', head], ...named]);
 }

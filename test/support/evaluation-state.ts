@@ -19,16 +19,38 @@ const CACHES: ReadonlySet<string> = new Set([
   'version',
 ]);
 /** Maps and sets whose order has no effect on decisions. */
-const UNORDERED: ReadonlySet<string> = new Set(['vms', 'facts', 'retired', 'held', 'open']);
+const UNORDERED: ReadonlySet<string> = new Set([
+  'vms',
+  'facts',
+  'retired',
+  'held',
+  'open',
+  'unevaluated',
+  'datacenters',
+]);
 
 /** The state as text: equal for states that decide alike. */
 export function textOfState(state: EvaluationState): string {
   return new Walk().text('', state);
 }
 
+/** A value as text, bit for bit. */
+export function textOf(value: unknown): string {
+  return new Walk().text('', value);
+}
+
+/** Throws with the surroundings of the first difference. */
+export function assertSameText(got: string, expected: string, what: string): void {
+  if (got === expected) return;
+  let at = 0;
+  while (got[at] === expected[at]) at++;
+  const near = (text: string): string => text.slice(Math.max(0, at - 200), at + 100);
+  throw new Error(`The ${what} differ:\n${near(got)}\ninstead of\n${near(expected)}`);
+}
+
 class Walk {
-  /** Objects met before, by their number: shared rows and windows are shared in both states. */
-  readonly #numbers = new Map<object, number>();
+  /** Rows of the VM by number: those that buffers share are shared in both states. */
+  #rows = new Map<object, number>();
 
   text(name: string, value: unknown): string {
     if (Object.is(value, -0)) return '-0';
@@ -53,14 +75,16 @@ class Walk {
   }
 
   #object(value: object): string {
+    if ('buffers' in value) this.#rows = new Map();
     const fields = Object.entries(value).filter(
       ([name, each]) => each !== undefined && !CACHES.has(name),
     );
     const texts = fields.map(([name, each]) => {
       if (name === 'buffer') return 'buffer';
-      if (name === 'rule' && 'rule' in each) return `rule ${each.rule.rule}`;
+      if (name === 'rule' && isInstance(value)) return `rule ${value.rule.rule.rule}`;
       if (name === 'decided') return this.text(name, { ...each, key: undefined });
-      return `${name} ${this.text(name, each)}`;
+      const isDatacenters = name === 'buffers' && 'vm' in value && value.vm === '';
+      return `${name} ${this.text(isDatacenters ? 'datacenters' : name, each)}`;
     });
     return `{${texts.sort().join()}}`;
   }
@@ -76,9 +100,9 @@ class Walk {
     return [rule.rule.project, rule.rule.rule, buffer.vm, buffer.labels].join(' ');
   }
 
-  #number(object: object): number {
-    const number = this.#numbers.get(object) ?? this.#numbers.size;
-    this.#numbers.set(object, number);
+  #number(row: object): number {
+    const number = this.#rows.get(row) ?? this.#rows.size;
+    this.#rows.set(row, number);
     return number;
   }
 }

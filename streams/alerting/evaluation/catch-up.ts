@@ -14,7 +14,13 @@ import {
 } from '../../telemetry/entry.ts';
 import { concludeEntry, type Instance, isAgeBuffer, type SeriesBuffer } from './instance.ts';
 import { bufferKey, observeBatch, seedIncidents } from './observe-batch.ts';
-import { followFromBase, settledThrough, settleInstance, stepCurrent } from './series-buffer.ts';
+import {
+  followFromBase,
+  recordFailure,
+  settledThrough,
+  settleInstance,
+  stepCurrent,
+} from './series-buffer.ts';
 import {
   addRule,
   type EvaluationState,
@@ -197,11 +203,20 @@ function moveInto(live: SeriesBuffer, caughtUp: SeriesBuffer, instance: Instance
   instance.sinceMs = Math.max(instance.sinceMs, throughMs + 1);
   copyTimeline(instance.settled, instance.current);
   instance.pastRuns?.forgetOverAfter(throughMs);
+  try {
+    stepOver(live, instance);
+  } catch (error) {
+    // A rule that cannot be evaluated affects no other rule.
+    recordFailure(instance, error);
+  }
+  live.instances.push(instance);
+}
+
+function stepOver(live: SeriesBuffer, instance: Instance): void {
   for (let i = live.settledRows; i < live.rows.length; i++) {
     const observedMs = live.rows[i]?.row.observedMs ?? 0;
     const value = live.values[i] ?? Number.NaN;
     if (observedMs < instance.sinceMs || Number.isNaN(value)) continue;
     stepCurrent(instance, { observedMs, value }, false);
   }
-  live.instances.push(instance);
 }

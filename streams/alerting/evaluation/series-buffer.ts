@@ -306,9 +306,14 @@ function advanceReading(instance: Instance, observation: ObservedValue): boolean
     advance(instance, observation);
     instance.failure = undefined;
   } catch (error) {
-    instance.failure = error instanceof Error ? error.message : String(error);
+    recordFailure(instance, error);
   }
   return true;
+}
+
+/** Records the reason why an observation could not be evaluated. */
+export function recordFailure(instance: Instance, error: unknown): void {
+  instance.failure = error instanceof Error ? error.message : String(error);
 }
 
 /** Advances `current` by one observation and records the result. */
@@ -359,9 +364,17 @@ function eventOf(
 
 /** Advances `settled` by one observation and keeps the values of its run. */
 function settleReading(instance: Instance, observation: ObservedValue): void {
+  // A rule that could not be evaluated when an observation arrived is not evaluated again.
+  if (Number.isNaN(observation.value) || instance.failure !== undefined) return;
+  try {
+    stepSettled(instance, observation);
+  } catch (error) {
+    recordFailure(instance, error);
+  }
+}
+
+function stepSettled(instance: Instance, observation: ObservedValue): void {
   const { observedMs, value } = observation;
-  // A rule that cannot be evaluated fails when an observation arrives, not when it settles.
-  if (Number.isNaN(value) || instance.failure !== undefined) return;
   const { settled, rule } = instance;
   const quiet = settled.phase === NONE && !settled.firing && !isOpenOrReported(instance);
   if ((quiet && !isBreach(rule.rule, value)) || observedMs < instance.sinceMs) return;

@@ -80,13 +80,23 @@ export function* addSilentVms(state: EvaluationState): Steps<void> {
   for (const project of state.projects.values()) {
     const { length: all } = ageRules(project);
     if (all === 0) continue;
-    for (const [vm, { newestMs }] of project.facts) {
+    for (const vm of vmsToAdd(project, all)) {
+      const newestMs = project.facts.get(vm)?.newestMs ?? Number.NEGATIVE_INFINITY;
       const isAdded = project.vms.get(vm)?.buffers.get(AGE_BUFFER)?.instances.length === all;
       if (!Number.isFinite(newestMs) || isAdded) continue;
       addSilentVm(project, vm);
       yield;
     }
   }
+}
+
+/**
+ * The project's VMs; by their names if the quota may not suffice for all, because the order of
+ * facts is not that of the log, and differs between members.
+ */
+function vmsToAdd({ facts, instances, instancesMax }: WatchedProject, each: number) {
+  const isShort = instances + facts.size * each > instancesMax;
+  return isShort ? [...facts.keys()].sort() : facts.keys();
 }
 
 /** Adds an instance for every rule that covers the VM. A new one follows the buffer's rows. */

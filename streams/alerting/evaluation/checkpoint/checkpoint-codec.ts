@@ -11,6 +11,7 @@
  * rule's VMs and sums are made again. The head has the sums as well, so that a missing VM is
  * noticed.
  */
+import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import {
   type Edge,
@@ -218,10 +219,12 @@ export function endRestore(state: EvaluationState): void {
       each.facts,
       each.retired,
       each.open,
-      each.projects.map(({ id, instances, unevaluated, vms }) => {
-        const sorted = [...unevaluated].sort(([a], [b]) => (a < b ? -1 : 1));
-        return [id, vms, instances, sorted];
-      }),
+      each.projects.map(({ id, instances, unevaluated, vms }) => [
+        id,
+        vms,
+        instances,
+        ...unevaluated,
+      ]),
     ]);
   if (textOf(restored) !== textOf(expected)) {
     throw new DamagedCheckpoint('The VMs of the checkpoint are not those that its head counts');
@@ -252,7 +255,9 @@ function vmName(project: string, vm: string): string {
 
 function censusOf(state: EvaluationState): Census {
   const projects = [...state.projects].map(([id, project]) => {
-    const { rules, vms, instances, unevaluated } = project;
+    const { rules, vms, instances } = project;
+    // Its order is that of the VMs, which differs.
+    const unevaluated = new Map([...project.unevaluated].sort(([a], [b]) => (a < b ? -1 : 1)));
     return { id, rules: [...rules.values()], instances, unevaluated, vms: vms.size };
   });
   const sizeOf = (maps: Map<string, Map<string, unknown>>): number =>
@@ -272,7 +277,7 @@ function encoded(name: string, write: () => void): Uint8Array {
   writer.clear();
   write();
   writer.u32(checksum(name, writer.view()));
-  return new Uint8Array(writer.view());
+  return Buffer.from(writer.view());
 }
 
 function decoded<T>(data: Uint8Array, name: string, read: (reader: CheckpointReader) => T): T {

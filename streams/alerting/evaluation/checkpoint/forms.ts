@@ -73,12 +73,6 @@ export function record<T extends object>(fields: Fields<T>): RecordForm<T> {
   };
 }
 
-/** An integer from 0 to 2^53 - 1. */
-export const count: Form<number> = {
-  write: (to, value) => to.varint(value),
-  read: (from) => from.varint(),
-};
-
 /** Any double. */
 export const number: Form<number> = {
   write: (to, value) => to.number(value),

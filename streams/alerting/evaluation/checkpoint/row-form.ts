@@ -12,26 +12,32 @@ import { KNOWN_SERIES_NAMES } from '../../../telemetry/entry-codec.ts';
 import { derive, type MetricInput, newDerived } from '../../../telemetry/metrics/derive.ts';
 import { type SeriesKey, splitSeriesKey } from '../../../telemetry/samples/batch.ts';
 import { malformed } from '../../../telemetry/samples/byte-reader.ts';
-import type { BufferedRow, SeriesBuffer } from '../instance.ts';
+import type { BufferedInput, BufferedRow, SeriesBuffer } from '../instance.ts';
 import type { CheckpointReader, CheckpointWriter } from './checkpoint-bytes.ts';
-import { type Fields, type Form, number, text, time } from './forms.ts';
 
 /** Equal inputs of all VMs are one object. */
 export type Inputs = Map<string, MetricInput>;
 
-/** Rows of one shape: their inputs, by the position of their buffers. */
+/** The rows of a VM's buffers, by time, and the input of each row in each buffer. */
+interface RowTable {
+  readonly rows: readonly BufferedRow[];
+  /** At `row * buffers + buffer`; undefined: the buffer does not hold the row. */
+  readonly inputs: readonly (MetricInput | undefined)[];
+}
+
+/** Rows with these inputs in a VM's buffers. */
 interface Shape {
   readonly inputs: readonly (MetricInput | undefined)[];
   /** Slots of the stored readings, in increasing order. */
   readonly slots: readonly number[];
-  /** Position among the stored shapes. */
-  readonly position: number;
+  /** Everything that is stored of the shape. */
+  readonly content: string;
 }
 
-/** A row and its inputs, by the position of their buffers. */
-interface HeldRow {
+/** The newest row of a stored shape so far, and the slots of its readings. */
+interface LastRow {
   readonly row: BufferedRow;
-  readonly inputs: (MetricInput | undefined)[];
+  readonly slots: readonly number[];
 }
 
 /** Names by their stored number, less one. Labels alone have none. */
@@ -41,25 +47,36 @@ const derived = newDerived();
 
 /** Appends the rows and values of a VM's buffers. */
 export function writeRows(to: CheckpointWriter, buffers: readonly SeriesBuffer[]): void {
-  const rows = heldRows(buffers);
-  const { shapes, stored } = shapesOf(rows, buffers);
-  to.varint(stored.length);
-  for (const shape of stored) writeShape(to, shape, buffers);
+  const { rows, inputs } = tableOf(buffers);
+  const shapes = shapesOf(inputs, rows.length, buffers.length);
+  // The same readings may be at other slots, in a row with more of them.
+  const stored: string[] = [];
+  const first = [...new Set(shapes)].filter(({ content }) => {
+    const isFirst = !stored.includes(content);
+    if (isFirst) stored.push(content);
+    return isFirst;
+  });
+  to.varint(first.length);
+  for (const shape of first) writeShape(to, shape, buffers);
   to.varint(rows.length);
-  let before: BufferedRow = NO_ROW;
-  const readings: (readonly number[])[] = [];
-  for (const [i, { row }] of rows.entries()) {
-    // `shapesOf` makes one for each row.
-    const { slots, position } = shapes[i] as Shape;
+  const newest: LastRow[] = [];
+  for (let i = 0; i < rows.length; i++) {
+    // There is one shape for each row, and each is stored.
+    const { content, slots } = shapes[i] as Shape;
+    const position = stored.indexOf(content);
+    const row = rows[i] as BufferedRow;
     to.varint(position);
-    writeRow(to, row, before);
-    before = row;
-    const last = readings[position] ?? [];
-    const values = slots.map((slot) => row.values[slot] ?? Number.NaN);
-    for (const [j, value] of values.entries()) to.reading(value, last[j] ?? Number.NaN);
-    readings[position] = values;
+    writeRow(to, row, rows[i - 1] ?? NO_ROW);
+    const last = newest[position];
+    for (let j = 0; j < slots.length; j++)
+      to.reading(readingOf(row, slots, j), last ? readingOf(last.row, last.slots, j) : Number.NaN);
+    newest[position] = { row, slots };
   }
   for (const buffer of buffers) writeValues(to, buffer);
+}
+
+function readingOf({ values }: BufferedRow, slots: readonly number[], i: number): number {
+  return values[slots[i] ?? -1] ?? Number.NaN;
 }
 
 /** Reads the rows and values into the buffers, in whose order they were written. */
@@ -70,74 +87,80 @@ export function readRows(
 ): void {
   const shapes: Members[] = [];
   for (let left = from.count(2); left > 0; left--) shapes.push(readShape(from, buffers, inputs));
-  const readings: (readonly number[])[] = [];
+  const newest: (readonly number[])[] = [];
   let before = NO_ROW;
   for (let left = from.count(2); left > 0; left--) {
     const position = from.index(shapes.length);
     const { members, width } = shapes[position] as Members;
-    const last = readings[position] ?? [];
+    const last = newest[position];
     const values: number[] = [];
     const row = readRow(from, before, values);
-    for (let i = 0; i < width; i++) values.push(from.reading(last[i] ?? Number.NaN));
-    readings[position] = values;
+    for (let i = 0; i < width; i++) values.push(from.reading(last?.[i] ?? Number.NaN));
+    newest[position] = values;
     before = row;
     for (const { buffer, input } of members) buffer.rows.push({ row, input });
   }
   for (const buffer of buffers) readValues(from, buffer);
 }
 
-/** Every row that some buffer holds, by time. */
-function heldRows(buffers: readonly SeriesBuffer[]): HeldRow[] {
-  const held = new Map<BufferedRow, HeldRow>();
-  for (const [position, { rows }] of buffers.entries()) {
-    for (const { row, input } of rows) {
-      let known = held.get(row);
-      if (!known) {
-        known = { row, inputs: [] };
-        held.set(row, known);
-      }
-      known.inputs[position] = input;
+/** Every row that some buffer holds. */
+function tableOf(buffers: readonly SeriesBuffer[]): RowTable {
+  // Usually, every row of a VM is in all of its buffers.
+  const isEven = buffers.every((buffer) => hasSameRows(buffer, buffers[0]));
+  const rows = isEven ? (buffers[0]?.rows.map(({ row }) => row) ?? []) : sortedRows(buffers);
+  const positions = isEven ? undefined : new Map(rows.map((row, i) => [row, i]));
+  const inputs: (MetricInput | undefined)[] = [];
+  for (let i = rows.length * buffers.length; i > 0; i--) inputs.push(undefined);
+  for (let position = 0; position < buffers.length; position++) {
+    const held = buffers[position]?.rows ?? [];
+    for (let i = 0; i < held.length; i++) {
+      const { row, input } = held[i] as BufferedInput;
+      inputs[(positions?.get(row) ?? i) * buffers.length + position] = input;
     }
   }
-  // Stable: rows of one time stay in the order of their buffers.
-  return [...held.values()].sort((a, b) => a.row.observedMs - b.row.observedMs);
+  return { rows, inputs };
 }
 
-function shapesOf(rows: readonly HeldRow[], buffers: readonly SeriesBuffer[]) {
-  const stored: Shape[] = [];
-  const byContent = new Map<string, Shape>();
-  const shapes: Shape[] = [];
-  let last: Shape | undefined;
-  let lastInputs: HeldRow['inputs'] = [];
-  for (const { inputs } of rows) {
-    if (!last || !isEqual(inputs, lastInputs, buffers.length)) {
-      const { slots, content } = contentOf(inputs);
-      const known = byContent.get(content);
-      // The same readings may be at other slots, in a row with more of them.
-      last = { inputs, slots, position: known?.position ?? stored.length };
-      lastInputs = inputs;
-      if (!known) {
-        stored.push(last);
-        byContent.set(content, last);
-      }
-    }
-    shapes.push(last);
-  }
-  return { shapes, stored };
-}
-
-function isEqual(a: HeldRow['inputs'], b: HeldRow['inputs'], length: number): boolean {
-  for (let i = 0; i < length; i++) if (a[i] !== b[i]) return false;
+function hasSameRows(a: SeriesBuffer, b: SeriesBuffer | undefined): boolean {
+  if (a.rows.length !== b?.rows.length) return false;
+  for (let i = 0; i < a.rows.length; i++) if (a.rows[i]?.row !== b.rows[i]?.row) return false;
   return true;
 }
 
-/** The slots that the inputs read, and all that a stored shape depends on. */
-function contentOf(inputs: HeldRow['inputs']): { slots: readonly number[]; content: string } {
+/** Rows by time. Those of one time stay in the order of their buffers. */
+function sortedRows(buffers: readonly SeriesBuffer[]): BufferedRow[] {
+  const rows = new Set(buffers.flatMap((buffer) => buffer.rows.map(({ row }) => row)));
+  return [...rows].sort((a, b) => a.observedMs - b.observedMs);
+}
+
+/** The shape of each row. Rows of one shape usually follow each other. */
+function shapesOf(inputs: RowTable['inputs'], rows: number, buffers: number): Shape[] {
+  const shapes: Shape[] = [];
+  for (let row = 0; row < rows; row++) {
+    const before = shapes[row - 1] ?? lastShape;
+    const isSame = before?.inputs.length === buffers && isAt(inputs, row, before.inputs);
+    const shape = isSame ? before : shapeOf(inputs.slice(row * buffers, (row + 1) * buffers));
+    shapes.push(shape);
+  }
+  lastShape = shapes.at(-1) ?? lastShape;
+  return shapes;
+}
+
+/** The shape of the last VM's rows: VMs of a fleet usually have the same. */
+let lastShape: Shape | undefined;
+
+function isAt(inputs: RowTable['inputs'], row: number, shape: Shape['inputs']): boolean {
+  const start = row * shape.length;
+  for (let i = 0; i < shape.length; i++) if (inputs[start + i] !== shape[i]) return false;
+  return true;
+}
+
+function shapeOf(inputs: Shape['inputs']): Shape {
   const used = new Set<number>();
   for (const input of inputs) for (const slot of input?.slots ?? []) if (slot >= 0) used.add(slot);
   const slots = [...used].sort((a, b) => a - b);
-  const parts = Array.from(inputs, (input) => input && idOf(compacted(input, slots)));
-  return { slots, content: JSON.stringify(parts) };
+  const parts = inputs.map((input) => input && idOf(compacted(input, slots)));
+  return { inputs, slots, content: JSON.stringify(parts) };
 }
 
 /** The input of a row that has only the readings of `slots`. */
@@ -221,18 +244,12 @@ function readKey(from: CheckpointReader, ofBuffer: string): SeriesKey {
   return name + (kind === 0 ? '' : kind === 1 ? ofBuffer : from.text());
 }
 
-type RowFields = Required<Omit<BufferedRow, 'values' | 'sequence'>>;
-
-/** Fields of a row that are stored if they differ from the row before. */
-const rowFields: Fields<RowFields> = {
-  observedMs: time,
-  boot: text,
-  vcpus: number,
-  state: number,
-  stateReason: text,
-};
-
-const names = Object.keys(rowFields) as (keyof RowFields)[];
+/** Fields that differ from the row before. */
+const BOOT = 1;
+const VCPUS = 2;
+const STATE = 4;
+const REASON = 8;
+const ALL = BOOT | VCPUS | STATE | REASON;
 
 const NO_ROW: Required<BufferedRow> = {
   observedMs: 0,
@@ -244,48 +261,44 @@ const NO_ROW: Required<BufferedRow> = {
   values: [],
 };
 
-/** The sequence is usually one more than that of the row before. */
+/** Appends a row without its readings. The sequence is usually one more than that of `before`. */
 function writeRow(to: CheckpointWriter, row: BufferedRow, before: BufferedRow): void {
-  let mask = 0;
-  for (const [i, name] of names.entries()) {
-    if (!Object.is(fieldOf(row, name), fieldOf(before, name))) mask |= 1 << i;
-  }
+  const { boot, vcpus, state, stateReason = '' } = row;
+  const mask =
+    (boot === before.boot ? 0 : BOOT) |
+    (Object.is(vcpus, before.vcpus) ? 0 : VCPUS) |
+    (Object.is(state, before.state) ? 0 : STATE) |
+    (stateReason === (before.stateReason ?? '') ? 0 : REASON);
   to.varint(mask);
+  to.time(row.observedMs);
   to.reading(row.sequence, before.sequence);
-  for (const [i, name] of names.entries()) {
-    // The form of this field, so that it takes its value.
-    if (mask & (1 << i)) (rowFields[name] as Form<unknown>).write(to, fieldOf(row, name));
-  }
+  if (mask & BOOT) to.text(boot);
+  if (mask & VCPUS) to.number(vcpus);
+  if (mask & STATE) to.number(state);
+  if (mask & REASON) to.text(stateReason);
 }
 
-/** A reason that is absent is the same as an empty one. */
-function fieldOf(row: BufferedRow, name: keyof RowFields): string | number {
-  return row[name] ?? '';
-}
-
-/** Reads the fields, and returns the row, whose readings follow. */
+/**
+ * Reads a row, whose readings follow in `values`. It has the shape of arriving rows in memory, so
+ * that both are read at the same speed.
+ */
 function readRow(
   from: CheckpointReader,
   before: Required<BufferedRow>,
   values: number[],
 ): Required<BufferedRow> {
   const mask = from.varint();
-  if (mask >= 1 << names.length) throw malformed('an unknown field of a row');
-  const { observedMs, boot, vcpus, state, stateReason } = before;
-  // The object has the shape of arriving rows, so that both are read at the same speed.
-  const row = {
-    observedMs,
+  if (mask > ALL) throw malformed('an unknown field of a row');
+  // In the order of `writeRow`.
+  return {
+    observedMs: from.time(),
     sequence: from.reading(before.sequence),
-    boot,
-    vcpus,
-    state,
-    stateReason,
+    boot: mask & BOOT ? from.text() : before.boot,
+    vcpus: mask & VCPUS ? from.number() : before.vcpus,
+    state: mask & STATE ? from.number() : before.state,
+    stateReason: mask & REASON ? from.text() : before.stateReason,
     values,
-  } satisfies Required<BufferedRow>;
-  for (const [i, name] of names.entries()) {
-    if (mask & (1 << i)) Object.assign(row, { [name]: rowFields[name].read(from) });
-  }
-  return row;
+  };
 }
 
 /** Values up to the last one that does not follow from the rows. */

@@ -22,7 +22,7 @@ import {
   watchedVm,
 } from '../state.ts';
 import type { CheckpointReader, CheckpointWriter } from './checkpoint-bytes.ts';
-import { flag, list, map, maybe, number, optional, record, text, time, word } from './forms.ts';
+import { flag, list, map, maybe, number, record, text, time, word } from './forms.ts';
 import { bufferFields, instanceFields, stretchFields } from './instance-form.ts';
 import { type Inputs, readRows, writeRows } from './row-form.ts';
 
@@ -71,7 +71,8 @@ const vmHead = record<VmHead>({
 });
 
 /** What precedes the other fields of a buffer. */
-interface BufferHead extends Pick<SeriesBuffer, 'metricId' | 'labels' | 'generation'> {
+interface BufferHead extends Pick<SeriesBuffer, 'metricId' | 'labels'> {
+  readonly generation: number | undefined;
   readonly suppressed: readonly SuppressedStretch[];
 }
 
@@ -83,7 +84,7 @@ interface SuppressedStretch extends Stretch {
 const bufferHead = record<BufferHead>({
   metricId: text,
   labels: text,
-  generation: optional(number),
+  generation: maybe(number),
   suppressed: list(record<SuppressedStretch>({ ...stretchFields, isBlind: flag }), 3),
 });
 
@@ -148,12 +149,7 @@ export function readVm(from: CheckpointReader, place: Place, shared: Shared): vo
 function writeBuffer(to: CheckpointWriter, buffer: SeriesBuffer, state: EvaluationState): void {
   const suppressed = buffer.suppressed.map((one) => ({ ...one, isBlind: one === state.blind }));
   const { metricId, labels, generation } = buffer;
-  bufferHead.write(to, {
-    metricId,
-    labels,
-    suppressed,
-    ...(generation !== undefined && { generation }),
-  });
+  bufferHead.write(to, { metricId, labels, generation, suppressed });
   bufferFields.write(to, buffer);
   to.varint(buffer.instances.length);
   for (const instance of buffer.instances) {
