@@ -31,6 +31,7 @@ export const deliveriesSpec: StreamSpec = {
   subjects: ['svc.deliveries.*'],
   retention: 'workQueue',
   duplicateWindowMs: 120_000,
+  whenMissing: 'replace',
 };
 
 /**

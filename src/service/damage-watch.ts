@@ -24,6 +24,7 @@ import {
 import { isDamage, type RecordDamage } from '../platform/damage.ts';
 import { DataFolderUnusable } from '../platform/data-folder.ts';
 import { type PartHealth, ready } from '../platform/health.ts';
+import { type DataFolders, folderOf } from '../platform/history-folder.ts';
 import type { RoomBase } from '../platform/room-base.ts';
 
 /** Files of which each transaction is synced before the next. The others follow from the streams. */
@@ -47,20 +48,21 @@ export interface StartCheck {
  * structure of one is damaged from which the service decides: a read could miss rows.
  * @param isShared true: the truth is on NATS, and a power loss may take files here back
  */
-export function checkAtStart(folder: string, isShared: boolean): StartCheck {
+export function checkAtStart(folders: DataFolders, isShared: boolean): StartCheck {
+  const { data: folder } = folders;
   const checks: FileCheck[] = [];
   const left: DataFile[] = [];
   const ends: Damage[] = [];
   for (const file of DATA_FILES) {
-    const path = join(folder, file);
+    const path = join(folderOf(folders, file), file);
     if (!existsSync(path)) continue;
     if (!isShared && SYNCED_FILES.includes(file)) assertWholeLog(folder, file);
     const isSmall = statSync(path).size <= START_BYTES_MAX;
-    const check = isSmall ? unlessOlder(() => checkDataFile(folder, file, undefined)) : undefined;
+    const check = isSmall ? unlessOlder(() => checkDataFile(folderOf(folders, file), file, undefined)) : undefined;
     if (check !== undefined) checks.push(check);
     else {
       left.push(file);
-      ends.push(...(unlessOlder(() => checkChanges(folder, file)) ?? []));
+      ends.push(...(unlessOlder(() => checkChanges(folderOf(folders, file), file)) ?? []));
     }
   }
   const fatal = [...checks.flatMap(({ damage }) => damage), ...ends].find(isFatal);
@@ -148,8 +150,9 @@ export function watchDamage(
   health.watch({ kind: 'data files' }, () => damageHealth([...known.values()], lastRead, lost));
   const check = async (files: readonly DataFile[], signal: AbortSignal): Promise<void> => {
     if (files.length === 0) return;
+    const { data: folder, historyData: historyFolder } = settings;
     try {
-      take(await checkFiles({ folder: settings.data, files, masterKey: undefined, signal }));
+      take(await checkFiles({ folder, historyFolder, files, masterKey: undefined, signal }));
     } catch (error) {
       // A file that is being replaced, or no memory for a thread: the service works without it.
       if (!signal.aborted) log.warn({ err: error, part: 'data check' }, 'Files were not checked');

@@ -115,6 +115,8 @@ export interface VmParts extends Pick<EnrolmentDeps, 'enrolments'> {
 }
 
 export interface TelemetryParts {
+  /** Age up to which history is read, ms. */
+  readonly retentionMs: number;
   readonly ingest: Ingest;
   readonly ingestRates: IngestRates;
   readonly clocks: Pick<ClockNotes, 'within'>;
@@ -191,7 +193,7 @@ function register<S extends DescService>(
   }
 }
 
-/** The RPC services whose methods come from several rooms, each composed from those rooms. */
+/** The RPC services with methods of several rooms, each composed from those rooms. */
 function alertService({
   platform,
   vms,
@@ -201,12 +203,13 @@ function alertService({
 }: RpcRooms): ServiceImpl<typeof AlertService> {
   const ofRules = { ...platform, ...alerting };
   const ofHistory = { ...platform, ...telemetry };
+  const ofBoth = { ...ofRules, ...telemetry };
   const ofMessages = { ...platform, ...delivery };
   return {
     previewAlertRule: (request, context) => previewAlertRule(ofHistory, request, context),
-    replayAlertRule: (request, context) => replayAlertRule(ofRules, request, context),
+    replayAlertRule: (request, context) => replayAlertRule(ofBoth, request, context),
     ...alertRuleMethods(ofRules),
-    ...alertInstanceMethods({ ...ofRules, ...telemetry }),
+    ...alertInstanceMethods(ofBoth),
     ...alertTemplateMethods(),
     ...incidentWatch(platform),
     ...incidentMethods(ofHistory),

@@ -69,7 +69,7 @@ export const WAYS_BACK: Readonly<Record<DataFile, string>> = {
 export type MasterKey = Uint8Array | undefined;
 
 /**
- * Checks one file; undefined if it does not exist. Throws `SchemaMismatch` for the file of another
+ * Checks one file in its folder; undefined if it does not exist. Throws `SchemaMismatch` for the file of another
  * program, and faults that are not damage.
  */
 export function checkDataFile(

@@ -234,13 +234,14 @@ test('a device in place of a file is refused', async (t) => {
   try {
     execFileSync('mknod', [join(root, 'null'), 'c', '1', '3'], { stdio: 'ignore' });
   } catch {
-    return t.pass('only root can make a device');
+    t.comment('only root may make a device');
+    return;
   }
   const refused = await restoreChanged((folder) => {
     rmSync(join(folder, 'control.db'));
     execFileSync('mknod', [join(folder, 'control.db'), 'c', '1', '3']);
   });
-  return t.match(refused, { code: 1, text: /control\.db is not a plain file/, left: [] });
+  t.match(refused, { code: 1, text: /control\.db is not a plain file/, left: [] });
 });
 
 test('owners, groups and special bits of an archive have no effect on the restored files', async (t) => {
