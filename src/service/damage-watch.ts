@@ -58,7 +58,9 @@ export function checkAtStart(folders: DataFolders, isShared: boolean): StartChec
     if (!existsSync(path)) continue;
     if (!isShared && SYNCED_FILES.includes(file)) assertWholeLog(folder, file);
     const isSmall = statSync(path).size <= START_BYTES_MAX;
-    const check = isSmall ? unlessOlder(() => checkDataFile(folderOf(folders, file), file, undefined)) : undefined;
+    const check = isSmall
+      ? unlessOlder(() => checkDataFile(folderOf(folders, file), file, undefined))
+      : undefined;
     if (check !== undefined) checks.push(check);
     else {
       left.push(file);

@@ -236,11 +236,7 @@ function automationService({
   };
 }
 
-function projectService({
-  platform,
-  identity,
-  vms,
-}: RpcRooms): ServiceImpl<typeof ProjectService> {
+function projectService({ platform, identity, vms }: RpcRooms): ServiceImpl<typeof ProjectService> {
   const ofPeople = { ...platform, ...identity };
   return {
     ...callerMethods(ofPeople),
