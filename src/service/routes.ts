@@ -16,30 +16,23 @@ import {
 import type { FastifyRequest } from 'fastify';
 import type { Alerting } from '../../actors/alerting/alerting.ts';
 import type { EvaluatorView } from '../../actors/alerting/evaluator/evaluator-port.ts';
-import type { DestinationRests } from '../../actors/delivery/destination-rests.ts';
-import type { Destinations } from '../../actors/delivery/destinations-port.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import type { IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
 import type { VmSources } from '../../actors/vms/vm-sources.ts';
-import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
-import { type AlertInstanceDeps, alertInstanceMethods } from '../alerting/api/alert-instances.ts';
-import { type AlertPreviewDeps, previewAlertRule } from '../alerting/api/alert-preview.ts';
-import {
-  type AlertRulesDeps,
-  alertRuleMethods,
-  alertTemplateMethods,
-} from '../alerting/api/alert-rules.ts';
+import { alertInstanceMethods } from '../alerting/api/alert-instances.ts';
+import { previewAlertRule } from '../alerting/api/alert-preview.ts';
+import { alertRuleMethods, alertTemplateMethods } from '../alerting/api/alert-rules.ts';
 import {
   cutOffKey,
   type IncidentWatchDeps,
   incidentWatch,
 } from '../alerting/api/incident-watch.ts';
-import { type IncidentDeps, incidentMethods } from '../alerting/api/incidents.ts';
+import { incidentMethods } from '../alerting/api/incidents.ts';
 import { type MaintenanceDeps, maintenanceService } from '../alerting/api/maintenance.ts';
-import { type OverviewDeps, overviewMethods } from '../alerting/api/project-overview.ts';
+import { overviewMethods } from '../alerting/api/project-overview.ts';
 import { auditService } from '../audit/api/audit.ts';
 import { type CiDeps, ciMethods } from '../ci/api/ci.ts';
 import { type DeliveryDeps, deliveryMethods } from '../delivery/api/deliveries.ts';
@@ -58,7 +51,6 @@ import { credentialMethods } from '../identity/api/credentials.ts';
 import { type KeysDeps, keyMethods } from '../identity/api/keys.ts';
 import { memberMethods } from '../identity/api/members.ts';
 import { callerMethods, type ProjectDeps } from '../identity/api/projects.ts';
-import type { Authenticator } from '../platform/access/authenticator.ts';
 import { mapErrors } from '../platform/api/error-mapping.ts';
 import {
   addressKey,
@@ -75,7 +67,7 @@ import type { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import type { ProjectBounds, ProjectGate } from '../platform/gate/project-gate.ts';
 import { ANSWER_BYTES_MAX, BODY_BYTES_MAX } from '../platform/http-limits.ts';
 import type { Log } from '../platform/log.ts';
-import { type RuleReplayDeps, replayAlertRule } from '../replay/api/replay-alert-rule.ts';
+import { replayAlertRule } from '../replay/api/replay-alert-rule.ts';
 import type { RuleReplays } from '../replay/open-rule-replays.ts';
 import { ingestService } from '../telemetry/api/ingest.ts';
 import { monitoringService } from '../telemetry/api/monitoring.ts';
@@ -85,77 +77,100 @@ import type { VmQueries } from '../telemetry/query/vm/vm-queries.ts';
 import { agentMethods, type EnrolmentDeps, enrolmentMethods } from '../vms/api/vm-enrolments.ts';
 import { admitBodies } from './request-bodies.ts';
 
-export interface RpcDeps
-  extends IdentityDeps,
-    IncidentWatchDeps,
-    MaintenanceDeps,
-    Pick<GateDeps, 'rotateCookie' | 'positions' | 'anonymousLimits'> {
-  /** Called with the encoding of each body that cannot be decompressed. */
-  readonly recordBrokenBody: (encoding: string) => void;
+/** What the handlers take from each room. A handler gets the parts of the rooms that it names. */
+export interface RpcRooms {
+  readonly platform: PlatformParts;
+  readonly identity: IdentityParts;
+  readonly vms: VmParts;
+  readonly telemetry: TelemetryParts;
+  readonly alerting: AlertingParts;
+  readonly delivery: DeliveryDeps & DestinationDeps;
+  readonly ci: Pick<CiDeps, 'ci' | 'issuerKind'>;
+}
+
+export interface PlatformParts
+  extends Pick<GateDeps, 'positions' | 'anonymousLimits'>,
+    Pick<IncidentWatchDeps, 'stopping'> {
   readonly host: Host;
-  readonly alerting: Alerting;
-  readonly destinations: Destinations;
-  readonly rests: Pick<DestinationRests, 'untilMs'>;
-  readonly secrets: Pick<SecretStore, 'excerpts'>;
-  readonly evaluator: EvaluatorView;
-  readonly ingest: Ingest;
-  readonly vmQueries: VmQueries;
-  readonly alertPreviews: AlertPreviews;
-  readonly ruleReplays: RuleReplays;
-  readonly incidentRecomputations: IncidentRecomputations;
-  /** Age up to which history is read, ms. */
-  readonly retentionMs: number;
-  readonly clocks: Pick<ClockNotes, 'within'>;
-  readonly sources: VmSources;
-  readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
-  readonly authenticator: Authenticator;
-  readonly gate: ProjectGate;
-  readonly ingestRates: IngestRates;
-  readonly recordRefusal: ProjectBounds['recordRefusal'];
-  /** Counts a call that needed damaged data. */
-  readonly recordDamage?: RecordDamage;
-  readonly limitUse: Pick<ProjectLimitUse, 'of'>;
   readonly clock: Clock;
   readonly log: Log;
+  readonly gate: ProjectGate;
+  readonly limitUse: Pick<ProjectLimitUse, 'of'>;
+  readonly publicUrl: () => string;
+  readonly recordRefusal: ProjectBounds['recordRefusal'];
+  /** Called with the encoding of each body that cannot be decompressed. */
+  readonly recordBrokenBody: (encoding: string) => void;
+  /** Counts a call that needed damaged data. */
+  readonly recordDamage?: RecordDamage;
+}
+
+export interface IdentityParts
+  extends Pick<GateDeps, 'authenticator' | 'rotateCookie'>,
+    Pick<AccountsDeps, 'accounts'>,
+    Pick<KeysDeps, 'keys' | 'lastUsed'>,
+    Omit<ProjectDeps, 'host' | 'clock' | 'publicUrl'> {}
+
+export interface VmParts extends Pick<EnrolmentDeps, 'enrolments'> {
+  readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
+}
+
+export interface TelemetryParts {
+  /** Age up to which history is read, ms. */
+  readonly retentionMs: number;
+  readonly ingest: Ingest;
+  readonly ingestRates: IngestRates;
+  readonly clocks: Pick<ClockNotes, 'within'>;
+  readonly sources: VmSources;
+  readonly vmQueries: VmQueries;
+  readonly alertPreviews: AlertPreviews;
+  readonly incidentRecomputations: IncidentRecomputations;
+}
+
+export interface AlertingParts extends Pick<MaintenanceDeps, 'maintenance'> {
+  readonly alerting: Alerting;
+  readonly evaluator: EvaluatorView;
+  readonly ruleReplays: RuleReplays;
 }
 
 /** Only the Connect protocol: no client of ours uses the other two. */
 const PROTOCOLS = { grpc: false, grpcWeb: false } as const;
 
 /** Options of the plugin, to be spread beside `routes`. */
-export function connectOptions(deps: RpcDeps) {
+export function connectOptions({ platform, identity }: Pick<RpcRooms, 'platform' | 'identity'>) {
+  const { log, gate, recordRefusal, recordDamage, recordBrokenBody } = platform;
   return {
     ...PROTOCOLS,
     contextValues: ({ raw, ip }: FastifyRequest) =>
       createContextValues()
         .set(cutOffKey, () => void raw.destroy())
         .set(addressKey, ip),
-    requestGate: requestGate(deps),
+    requestGate: requestGate({ ...platform, ...identity }),
     interceptors: [
-      mapErrors(deps.log, deps.recordRefusal, deps.recordDamage),
-      slotsOfPeople(deps.gate),
+      mapErrors(log, recordRefusal, recordDamage),
+      slotsOfPeople(gate),
       recordAnonymousSuccess,
     ],
-    acceptCompression: [...requestCompressions(deps.recordBrokenBody)],
+    acceptCompression: [...requestCompressions(recordBrokenBody)],
     readMaxBytes: BODY_BYTES_MAX,
     writeMaxBytes: ANSWER_BYTES_MAX,
   };
 }
 
 /** Registers every method; for `fastifyConnectPlugin`. */
-export function rpcRoutes(deps: RpcDeps): (router: ConnectRouter) => void {
+export function rpcRoutes(rooms: RpcRooms): (router: ConnectRouter) => void {
+  const { platform, identity, vms, telemetry, alerting } = rooms;
   return (router) => {
-    register(router, MonitoringService, monitoringService(deps));
-    register(router, AlertService, alertService(deps));
-    register(router, MaintenanceService, maintenanceService(deps));
-    register(router, IngestService, ingestService(deps));
-    register(router, AuditService, auditService(deps));
-    register(router, AutomationService, automationService(deps));
-    register(router, ProjectService, projectService(deps));
+    register(router, MonitoringService, monitoringService({ ...platform, ...vms, ...telemetry }));
+    register(router, AlertService, alertService(rooms));
+    register(router, MaintenanceService, maintenanceService({ ...platform, ...alerting }));
+    register(router, IngestService, ingestService({ ...platform, ...telemetry }));
+    register(router, AuditService, auditService(platform));
+    register(router, AutomationService, automationService(rooms));
+    register(router, ProjectService, projectService(rooms));
     passReadyBytes(router);
-    admitBodies(router, deps);
-    releaseSlots(router, deps.gate);
-    completeResponses(router, deps);
+    admitBodies(router, { ...platform, ...identity, ...telemetry });
+    releaseSlots(router, platform.gate);
+    completeResponses(router, { ...platform, ...identity });
   };
 }
 
@@ -178,45 +193,54 @@ function register<S extends DescService>(
   }
 }
 
-export type AlertDeps = AlertRulesDeps &
-  AlertInstanceDeps &
-  AlertPreviewDeps &
-  RuleReplayDeps &
-  IncidentWatchDeps &
-  IncidentDeps &
-  OverviewDeps &
-  DestinationDeps &
-  DeliveryDeps;
-
-export type IdentityDeps = AccountsDeps & KeysDeps & CiDeps & ProjectDeps & EnrolmentDeps;
-
-/** The RPC services whose methods come from several rooms, each composed from those rooms. */
-function alertService(deps: AlertDeps): ServiceImpl<typeof AlertService> {
+/** The RPC services with methods of several rooms, each composed from those rooms. */
+function alertService({
+  platform,
+  vms,
+  telemetry,
+  alerting,
+  delivery,
+}: RpcRooms): ServiceImpl<typeof AlertService> {
+  const ofRules = { ...platform, ...alerting };
+  const ofHistory = { ...platform, ...telemetry };
+  const ofBoth = { ...ofRules, ...telemetry };
+  const ofMessages = { ...platform, ...delivery };
   return {
-    previewAlertRule: (request, context) => previewAlertRule(deps, request, context),
-    replayAlertRule: (request, context) => replayAlertRule(deps, request, context),
-    ...alertRuleMethods(deps),
-    ...alertInstanceMethods(deps),
+    previewAlertRule: (request, context) => previewAlertRule(ofHistory, request, context),
+    replayAlertRule: (request, context) => replayAlertRule(ofBoth, request, context),
+    ...alertRuleMethods(ofRules),
+    ...alertInstanceMethods(ofBoth),
     ...alertTemplateMethods(),
-    ...incidentWatch(deps),
-    ...incidentMethods(deps),
-    ...destinationMethods(deps),
-    ...deliveryMethods(deps),
-    ...noticeMethods(deps),
-    ...overviewMethods(deps),
+    ...incidentWatch(platform),
+    ...incidentMethods(ofHistory),
+    ...destinationMethods(ofMessages),
+    ...deliveryMethods(ofMessages),
+    ...noticeMethods(platform),
+    ...overviewMethods({ ...ofHistory, ...vms }),
   };
 }
 
-function automationService(deps: IdentityDeps): ServiceImpl<typeof AutomationService> {
+function automationService({
+  platform,
+  identity,
+  vms,
+  ci,
+}: RpcRooms): ServiceImpl<typeof AutomationService> {
+  const ofPeople = { ...platform, ...identity };
   return {
-    ...accountMethods(deps),
-    ...keyMethods(deps),
-    ...credentialMethods(deps),
-    ...ciMethods(deps),
-    ...agentMethods(deps),
+    ...accountMethods(ofPeople),
+    ...keyMethods(ofPeople),
+    ...credentialMethods(ofPeople),
+    ...ciMethods({ ...platform, ...ci }),
+    ...agentMethods({ ...platform, ...vms }),
   };
 }
 
-function projectService(deps: IdentityDeps): ServiceImpl<typeof ProjectService> {
-  return { ...callerMethods(deps), ...memberMethods(deps), ...enrolmentMethods(deps) };
+function projectService({ platform, identity, vms }: RpcRooms): ServiceImpl<typeof ProjectService> {
+  const ofPeople = { ...platform, ...identity };
+  return {
+    ...callerMethods(ofPeople),
+    ...memberMethods(ofPeople),
+    ...enrolmentMethods({ ...platform, ...vms }),
+  };
 }

@@ -494,18 +494,33 @@ async function openApi(parts: ApiParts) {
     mail: identity.mail,
   });
   const alertingRules = createAlertingRules({ host, evaluator });
-  const rpc = {
-    ...rpcParts(parts, identity),
-    ...delivery,
-    ...openQueries({
-      base,
-      storage,
-      host,
-      pendingAlerts: alertingRules.pending,
-      recordDamage: parts.damage.record,
-    }),
+  const queries = openQueries({
+    base,
+    storage,
+    host,
+    pendingAlerts: alertingRules.pending,
     recordDamage: parts.damage.record,
+  });
+  const { tokens, ...ofIdentity } = identity;
+  const rpc = {
+    platform: platformParts(parts),
+    identity: {
+      ...ofIdentity,
+      projectCreation: settings.projectCreation,
+      serviceInfo: serviceInfoOf(settings),
+    },
+    vms: rooms.vms,
+    telemetry: {
+      ...rooms.intake,
+      ...queries,
+      ingestRates: parts.bounds.ingestRates,
+      retentionMs: history.retentionMs,
+    },
+    alerting: { ...rooms.alerting, ruleReplays: openRuleReplays({ base, storage }) },
+    delivery: { ...delivery, host, clock, secrets: storage.secrets },
+    ci: openCi({ base, storage, host, tokens, publicUrl: origin }),
   };
+  const ofReads = { ...rpc.platform, ...rpc.identity, ...rpc.vms };
   const dashboard = openDashboard({ base, identity, address });
   const http = await openHttpServer({
     settings,
@@ -515,17 +530,18 @@ async function openApi(parts: ApiParts) {
     clock,
     random,
     address,
-    isReader: createReaderCheck(rpc),
-    readGate: createReadGate(rpc),
+    isReader: createReaderCheck(ofReads),
+    readGate: createReadGate(ofReads),
     hasMetrics: settings.metricsOnApi,
     addRoutes: async (app: FastifyInstance) => {
-      await addIdentityRoutes(app, rpc.anonymousLimits);
+      await addIdentityRoutes(app, rpc.platform.anonymousLimits);
       await addRecipientRoutes(app);
       await dashboard.addDashboardRoutes(app);
-      addFastWriteSamples(app, rpc);
-      addExportRoutes(app, { ...rpc, exporter, origin });
-      await addPromqlRoutes(app, { ...rpc, alertingRules, queries: rpc.promqlQueries });
-      const api = { ...rpc, publicUrl: origin, stopping: stopSignal(app) };
+      addFastWriteSamples(app, { ...ofReads, ...rpc.telemetry });
+      addExportRoutes(app, { ...ofReads, exporter, origin });
+      await addPromqlRoutes(app, { ...ofReads, alertingRules, queries: queries.promqlQueries });
+      const platform = { ...rpc.platform, stopping: stopSignal(app) };
+      const api = { ...rpc, platform };
       await app.register(fastifyConnectPlugin, { ...connectOptions(api), routes: rpcRoutes(api) });
     },
   });
@@ -533,46 +549,30 @@ async function openApi(parts: ApiParts) {
   return { http, metricsUrl: metricsServer?.url, dashboardFault: dashboard.fault, identity };
 }
 
-type Identity = Omit<Awaited<ReturnType<typeof openIdentity>>, 'addIdentityRoutes'>;
-
-/** Everything that handlers of the API take from the rooms, as one flat list. */
-function rpcParts(
-  { base, storage, bounds, host, rooms, address }: ApiParts,
-  { tokens, ...identity }: Identity,
-) {
-  const { settings, clock, random, log, metrics, health } = base;
-  const { deriveKey } = storage;
-  const { origin } = address;
-  const { evaluator } = rooms.alerting;
+/** What all handlers of the API may take, whatever their room. */
+function platformParts({ base, storage, bounds, host, rooms, address, damage }: ApiParts) {
+  const { clock, random, log, metrics, health } = base;
   return {
+    ...bounds,
     clock,
     random,
     log,
     metrics,
     health,
-    secrets: storage.secrets,
-    ...bounds,
-    ...rooms.vms,
-    ...rooms.intake,
-    ...rooms.alerting,
-    ...identity,
-    ...openCi({ base, storage, host, tokens, publicUrl: origin }),
     host,
     limitUse: rooms.limitUse,
-    projectCreation: settings.projectCreation,
-    serviceInfo: serviceInfoOf(settings),
+    publicUrl: address.origin,
     anonymousLimits: createAnonymousLimits({ clock, metrics }),
     positions: createPositions({
       host,
-      samples: evaluator.stored,
+      samples: rooms.alerting.evaluator.stored,
       clock,
       gate: bounds.gate,
       random,
-      key: deriveKey(SEQUENCE_PURPOSE),
+      key: storage.deriveKey(SEQUENCE_PURPOSE),
     }),
-    ruleReplays: openRuleReplays({ base, storage }),
-    retentionMs: storage.history.retentionMs,
     recordBrokenBody: countBrokenBodies(metrics),
+    recordDamage: damage.record,
   };
 }
 

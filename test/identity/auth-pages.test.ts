@@ -125,7 +125,8 @@ test('the signed-in user accepts an invitation, after a notice that says so', as
   const ada = await world.person('ada@example.com');
   const browser = new Browser(world);
   await browser.post('/auth/link', { token: (await world.operatorLink(ada)).token });
-  const named = /You are signed in here as <strong>Ada \(ada@example\.com\)<\/strong>, who would accept/;
+  const named =
+    /You are signed in here as <strong>Ada \(ada@example\.com\)<\/strong>, who would accept/;
   t.match((await browser.get('/auth/link')).text, named);
   const { token } = await invite('ada.at.work@example.com');
   t.equal((await browser.post('/auth/link', { token: token ?? '' })).status, 303);

@@ -45,7 +45,7 @@ import { hashKey } from '../../src/platform/keys.ts';
 import type { Log } from '../../src/platform/log.ts';
 import { ciIssuers } from '../../src/platform/settings/ci-issuers.ts';
 import { openRuleReplays } from '../../src/replay/open-rule-replays.ts';
-import { connectOptions, type RpcDeps, rpcRoutes } from '../../src/service/routes.ts';
+import { connectOptions, type RpcRooms, rpcRoutes } from '../../src/service/routes.ts';
 import { createIncidentRecomputations } from '../../src/telemetry/query/explain/recompute-incident.ts';
 import { QUERY_THREAD } from '../../src/telemetry/query/open-queries.ts';
 import { createAlertPreviews } from '../../src/telemetry/query/preview/alert-preview.ts';
@@ -79,6 +79,27 @@ export const START_SECONDS = START_MS / 1000;
 export const VM = 'projects/demo/vms/vm-1';
 
 export type RpcWorld = Awaited<ReturnType<typeof startRpcWorld>>;
+
+/** The parts of all rooms in one list, so that a test replaces one by its name. */
+export type RpcDeps = RpcRooms['platform'] &
+  RpcRooms['identity'] &
+  RpcRooms['vms'] &
+  RpcRooms['telemetry'] &
+  RpcRooms['alerting'] &
+  RpcRooms['delivery'] &
+  RpcRooms['ci'];
+
+function byRoom(deps: RpcDeps): RpcRooms {
+  return {
+    platform: deps,
+    identity: deps,
+    vms: deps,
+    telemetry: deps,
+    alerting: deps,
+    delivery: deps,
+    ci: deps,
+  };
+}
 
 /** Everything that routes beside the RPCs may need. */
 export type WorldParts = RpcDeps & {
@@ -156,7 +177,8 @@ export async function startRpcWorld(
   refuseTwoCredentials(app);
   addFallbacks(app, log);
   addRoutes(app, real);
-  await app.register(fastifyConnectPlugin, { ...connectOptions(deps), routes: rpcRoutes(deps) });
+  const rooms = byRoom(deps);
+  await app.register(fastifyConnectPlugin, { ...connectOptions(rooms), routes: rpcRoutes(rooms) });
   const issue = issuerOf(identities);
   const keys = await usualKeys(issue);
   t.teardown(async () => {

@@ -266,7 +266,7 @@ test('owners, groups and special bits of an archive have no effect on the restor
     const found = statSync(join(to, name));
     t.equal(found.uid, process.getuid?.(), `${name}: its owner is who restores`);
     t.equal(found.gid, process.getgid?.(), `${name}: its group`);
-    t.equal(found.mode & 0o7077, 0, `${name}: nobody else may use it`);
+    t.equal(found.mode & 0o7077, 0, `${name}: only its owner may use it`);
   }
 });
 

@@ -34,7 +34,7 @@ async function openedBy(url: string, masterKey: Uint8Array) {
   const newest = new Map<string, Uint8Array>();
   const read = { stream: sealedSpec.name, from: { sequence: 1 }, untilEnd: true };
   for await (const { subject, data } of stream.read(read)) {
-    // The last sweep is no secret.
+    // The record of the last sweep is not sealed.
     if (subject !== SWEPT_SUBJECT) newest.set(subject, data);
   }
   await stream.close();

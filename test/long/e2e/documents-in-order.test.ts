@@ -24,6 +24,8 @@ const PAGES = [
   'docs/access.md',
   'docs/sources.md',
   'docs/reading.md',
+  'docs/guides/from-prometheus.md',
+  'docs/guides/from-zabbix.md',
   'docs/replay.md',
   'docs/ci.md',
   'docs/agent.md',

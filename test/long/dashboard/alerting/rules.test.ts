@@ -364,7 +364,7 @@ test('alert rules', needs('chromium'), async (t) => {
         .click();
       await page.getByText('The outcome of the change is unknown').waitFor();
       await page.reload();
-      t.equal(await name.inputValue(), 'Saved once', 'what was typed is there');
+      t.equal(await name.inputValue(), 'Saved once', 'typed values are kept');
       await page
         .getByRole('button', {
           name: 'Save the rule',

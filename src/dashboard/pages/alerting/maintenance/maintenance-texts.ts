@@ -6,7 +6,7 @@ import { localized } from '../../../messages/localized.ts';
 
 export const texts = localized({
   about:
-    'A maintenance window suppresses notifications. Incidents are still recorded; those firing at the end are announced once.',
+    'A maintenance window suppresses notifications. Incidents are recorded; those firing at the end are announced once.',
   label: 'Maintenance windows',
   show: 'Show',
   current: 'Planned and active',

@@ -4,7 +4,7 @@ import { localized } from '../../../messages/localized.ts';
 export const texts = localized({
   title: 'Simulated notifications',
   estimate:
-    'An estimate: the current endpoints accept at once, no incident is acknowledged or snoozed, and readings arrive in order. Nothing is saved or sent.',
+    'An estimate: endpoints accept at once, no incident is acknowledged or snoozed, and readings arrive in order. Nothing is saved or sent.',
   period: 'Period',
   hours: (hours: number) => (hours === 1 ? 'Last hour' : `Last ${hours} h`),
   vms: 'VMs',
