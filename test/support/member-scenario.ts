@@ -205,7 +205,7 @@ export async function fillOwnersDisk(scenario: Scenario) {
 export function fill(path: string): void {
   const file = openSync(path, 'w');
   try {
-    for (const block = Buffer.alloc(2 ** 20); ; ) writeSync(file, block);
+    for (const block = Buffer.alloc(2 ** 16); ; ) writeSync(file, block);
   } catch (error) {
     if ((error as { code?: string }).code !== 'ENOSPC') throw error;
   } finally {

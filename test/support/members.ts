@@ -174,7 +174,8 @@ async function prepareMember(
   return memberOf({ number, folder, baseUrl: `http://127.0.0.1:${port}`, life, lines });
 }
 
-function mountDisk(t: Teardown, folder: string, sizeMib: number): void {
+/** Mounts a disk of its own on the folder until the test ends; needs tmpfs mounts. */
+export function mountDisk(t: Teardown, folder: string, sizeMib: number): void {
   componentPath('tmpfs mounts');
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeMib}m,mode=700`, 'svc-test', folder]);
   t.teardown(() => execFileSync('umount', ['--lazy', folder]));
