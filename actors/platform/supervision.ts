@@ -40,6 +40,8 @@ export interface SupervisionOptions {
 export interface Supervision {
   /** One per part, in the given order. */
   health(): PartHealth[];
+  /** The part with this name; undefined: there is none. */
+  healthOf(name: string): PartHealth | undefined;
   /** Stops the parts, last one first, and waits for each. Harmless on a second call. */
   stop(): Promise<void>;
 }
@@ -54,8 +56,13 @@ const STOP_MS_MAX = 10_000;
 /** Starts all parts, in order. */
 export function supervise(options: SupervisionOptions): Supervision {
   const actors = options.parts.map((part) => startPart(part, options));
+  const byName = new Map(options.parts.map(({ name }, i) => [name, actors[i]]));
   return {
     health: () => actors.map(healthOf),
+    healthOf(name) {
+      const actor = byName.get(name);
+      return actor && healthOf(actor);
+    },
     async stop() {
       for (const actor of actors.toReversed()) await stopPart(actor);
     },

@@ -44,6 +44,11 @@ const BREAKS_MAX = 4;
 /** Maximum number of entries that a reader may be behind; reading then waits for it. */
 const BACKLOG_MAX = 256;
 
+/** Pattern of the subjects of a partition: one for each kind of entry. */
+export function partitionSubject(partition: number): string {
+  return `svc.samples.${partition}.>`;
+}
+
 /** Appends one entry; durable when it resolves, with its sequence. Throws `StreamUnavailable`. */
 export async function appendEntry(
   stream: Stream,
@@ -98,6 +103,15 @@ export async function* pastEntries(
       await read.close();
     }
   }
+}
+
+/** The first entry of a partition that the log still has; undefined if it has none. */
+export async function firstEntryOf(
+  stream: Stream,
+  partition: number,
+): Promise<PlacedEntry | undefined> {
+  for await (const first of pastEntries(stream, { sequence: 1 }, { partition })) return first;
+  return undefined;
 }
 
 /** Markers of rules in the log, except those whose writer's lease had expired: see `isStale`. */

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { changedSince, readCode, selectChanged } from './changed.ts';
 import { cpuMs } from './cpu.ts';
-import { runFiles, TestProcess } from './process.ts';
+import { joinsService, runFiles, TestProcess } from './process.ts';
 import { Report } from './report.ts';
 import { readRecord, timesTable, writeRecord } from './times.ts';
 import { lanesOf, oneByOne } from './turns.ts';
@@ -94,9 +94,9 @@ async function main(): Promise<void> {
   const isAlone = (file: string) => file.startsWith(ALONE);
   const lanes = lanesOf(
     files.filter((file) => !isAlone(file)),
-    (file) => recorded.files.get(file),
+    { timesOf: (file) => recorded.files.get(file), isJoined: joinsService },
   );
-  await Promise.all(Array.from({ length: lanes.count }, () => runFiles(lanes.next, report)));
+  await Promise.all(lanes.map((next) => runFiles(next, report)));
   await runFiles(oneByOne(files.filter(isAlone)), report);
   if (options.times) {
     const runCpuMs = cpuMs() - started.cpuMs;

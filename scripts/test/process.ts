@@ -20,6 +20,8 @@ const LAST_WORDS_MS = 5_000;
 
 /** The reason why a file needs its own process: a line of its header. */
 const OWN_PROCESS = /^ \* Own process: \S/m;
+/** The functions of test/support that start that service, or join it. */
+const JOINS_SERVICE = /\b(?:joinCliWorld|joinService|sharedService)\(/;
 
 type ProcessEnd = Pick<FileEnd, 'exitCode' | 'signal'>;
 
@@ -123,6 +125,11 @@ export class TestProcess {
 
 function needsOwnProcess(file: string): boolean {
   return OWN_PROCESS.test(readFileSync(join(ROOT, file), 'utf8'));
+}
+
+/** Whether the file joins the service that the files of a process share. */
+export function joinsService(file: string): boolean {
+  return JOINS_SERVICE.test(readFileSync(join(ROOT, file), 'utf8'));
 }
 
 /** Runs one file after another, until no file is left. */

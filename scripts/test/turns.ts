@@ -27,10 +27,13 @@ export interface Turn {
 /** Returns the next file of a lane, or undefined if no file is left. */
 export type NextTurn = () => Promise<Turn | undefined>;
 
-/** The lanes of a run. Each runs one file after another. */
-export interface Lanes {
-  readonly count: number;
-  readonly next: NextTurn;
+/** What decides about the place of a file. */
+export interface LanesOptions {
+  /** Recorded times of a file. */
+  readonly timesOf: (file: string) => FileTimes | undefined;
+  /** Whether the file joins what its process keeps, so that all such files run in one lane. */
+  readonly isJoined?: (file: string) => boolean;
+  readonly cores?: number;
 }
 
 /** A single lane: a file starts when the previous one has ended. */
@@ -42,31 +45,38 @@ export function oneByOne(files: readonly string[]): NextTurn {
   };
 }
 
+/** A lane that waits for its next file. */
+interface Waiting {
+  readonly lane: object;
+  readonly take: (turn: Turn | undefined) => void;
+}
+
 /**
- * Lanes that share the files, longest first, so that no long file delays the end of a run.
- * @param timesOf recorded times of a file
+ * Lanes that share the files, longest first, so that no long file delays the end of a run. The lane
+ * that runs the first joined file runs all of them, before others.
  */
-export function lanesOf(
-  files: readonly string[],
-  timesOf: (file: string) => FileTimes | undefined,
-  cores: number = availableParallelism(),
-): Lanes {
+export function lanesOf(files: readonly string[], options: LanesOptions): NextTurn[] {
+  const { timesOf, isJoined = () => false, cores = availableParallelism() } = options;
   const expected = (file: string) => timesOf(file) ?? UNKNOWN;
-  const left = files.toSorted((a, b) => expected(b).wallMs - expected(a).wallMs);
+  const byLength = files.toSorted((a, b) => expected(b).wallMs - expected(a).wallMs);
+  const joined = byLength.filter(isJoined);
+  const left = byLength.filter((file) => !isJoined(file));
   const room = cores + SURPLUS;
   /**
    * Lanes without a file. The last to ask is served first, because its process has loaded the
    * program.
    */
-  const waiting: ((turn: Turn | undefined) => void)[] = [];
+  const waiting: Waiting[] = [];
+  let joinedLane: object | undefined;
   let used = 0;
   let running = 0;
 
-  function take(): Turn | undefined {
+  function take(lane: object): Turn | undefined {
     const fits = (file: string) => running === 0 || used + shareOf(expected(file)) <= room;
-    const index = left.findIndex(fits);
-    const [file] = index < 0 ? [] : left.splice(index, 1);
+    const mayJoin = joinedLane === undefined || joinedLane === lane;
+    const file = (mayJoin ? removeFirst(joined, fits) : undefined) ?? removeFirst(left, fits);
     if (file === undefined) return undefined;
+    if (isJoined(file)) joinedLane = lane;
     const share = shareOf(expected(file));
     used += share;
     running++;
@@ -80,19 +90,30 @@ export function lanesOf(
   }
 
   function serve(): void {
-    while (waiting.length > 0) {
-      const turn = take();
-      if (turn === undefined && left.length > 0) return;
-      waiting.pop()?.(turn);
+    for (const asking of waiting.toReversed()) {
+      const turn = take(asking.lane);
+      const mayJoin = joinedLane === undefined || joinedLane === asking.lane;
+      const isOver = left.length === 0 && (joined.length === 0 || !mayJoin);
+      if (turn === undefined && !isOver) continue;
+      waiting.splice(waiting.indexOf(asking), 1);
+      asking.take(turn);
     }
   }
 
-  const next: NextTurn = () =>
-    new Promise((resolve) => {
-      waiting.push(resolve);
-      serve();
-    });
-  return { count: cores + SPARE_LANES, next };
+  return Array.from({ length: cores + SPARE_LANES }, () => {
+    const lane = {};
+    return () =>
+      new Promise((resolve) => {
+        waiting.push({ lane, take: resolve });
+        serve();
+      });
+  });
+}
+
+/** Removes and returns the first file that fits. */
+function removeFirst(files: string[], fits: (file: string) => boolean): string | undefined {
+  const index = files.findIndex(fits);
+  return index < 0 ? undefined : files.splice(index, 1)[0];
 }
 
 /** Number of cores that a file keeps busy while it runs. */

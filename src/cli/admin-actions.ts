@@ -302,11 +302,12 @@ function elsewhereText(elsewhere: ListedCollector['readings'][number]['elsewhere
 function keyTable(keys: readonly ListedCollectorKey[]): string {
   const seconds = (ms: number | undefined) => localTime(ms && Math.floor(ms / 1000));
   return table(
-    ['ID', 'DATACENTER', 'PROJECT', 'LAST 4', 'UNTIL', 'LAST USED'],
-    keys.map(({ id, datacenter, projects, lastFour, expiresMs, lastUsedMs }) => [
+    ['ID', 'DATACENTER', 'PROJECT', 'NETWORKS', 'LAST 4', 'UNTIL', 'LAST USED'],
+    keys.map(({ id, datacenter, projects, networks, lastFour, expiresMs, lastUsedMs }) => [
       id,
       datacenter,
       projects?.join(', ') ?? 'every',
+      networks?.join(', ') ?? 'any',
       lastFour,
       seconds(expiresMs),
       seconds(lastUsedMs),

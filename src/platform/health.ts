@@ -321,12 +321,12 @@ function clockHealth(aheadMs: number): PartHealth {
  * with a collector that finds no hypervisor.
  */
 export function partCheck(
-  supervision: Pick<Supervision, 'health'>,
+  supervision: Pick<Supervision, 'healthOf'>,
   part: { readonly name: string; readonly essential: boolean },
 ): HealthCheck {
   const fault = part.essential ? 'notReady' : 'degraded';
   return () => {
-    const health = supervision.health().find(({ name }) => name === part.name);
+    const health = supervision.healthOf(part.name);
     if (!health) return starting(`${part.name} has not started yet`, fault);
     if (health.state === 'running') return ready;
     const cause = health.lastError ? `: ${health.lastError}` : '';
@@ -384,6 +384,25 @@ export function diskCheck(folder: string, disk: () => DiskState): HealthCheck {
     const refused = isHalf ? 'all projects' : 'the projects that changed most today';
     const reason = `${sentence}, less than the ${reserveMib} of SVC_DISK_RESERVE: changes of ${refused} are refused. Free some space, or find the largest writer with "svc admin limits show PROJECT" (changeBytesPerDay)`;
     const summary = `The data disk is nearly full: changes of ${refused} are refused`;
+    return { state: 'degraded', reason, summary };
+  };
+}
+
+/**
+ * Checks the free space of a disk that has history alone. Without space, rows stay in memory and in
+ * the log; nothing else waits for it.
+ */
+export function historyDiskCheck(folder: string, disk: () => DiskState): HealthCheck {
+  return () => {
+    const { freeBytes, reserveBytes } = disk();
+    if (freeBytes >= reserveBytes) return ready;
+    const [freeMib, reserveMib] = [freeBytes, reserveBytes].map((bytes) => Math.floor(bytes / MIB));
+    const isFull = freeBytes < FREE_MIB_MIN * MIB;
+    const summary = `The disk of the history is ${isFull ? '' : 'nearly '}full`;
+    const reason =
+      `${folder} has ${freeMib} MiB free, less than the ${reserveMib} of SVC_DISK_RESERVE: once it is ` +
+      'full, new rows stay in memory and in the log on the data disk. Free some space, or lower ' +
+      'SVC_RETENTION_DAYS';
     return { state: 'degraded', reason, summary };
   };
 }

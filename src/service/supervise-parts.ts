@@ -14,7 +14,7 @@ export function superviseParts(base: RoomBase, parts: readonly Part[]): { start(
   ]);
   let supervision: Supervision | undefined;
   closers.add('parts', () => supervision?.stop());
-  const running = { health: () => supervision?.health() ?? [] };
+  const running = { healthOf: (name: string) => supervision?.healthOf(name) };
   for (const { name } of parts) {
     failures.inc({ part: name }, 0);
     health.watch(

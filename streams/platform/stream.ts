@@ -203,8 +203,9 @@ export interface Stream {
   /** Creates the durable consumer at the stream's beginning, or continues it under this spec. */
   consume(spec: ConsumerSpec): Promise<Consumer>;
   /**
-   * Removes every message below `belowSequence` (of one subject, if given). Sequences continue,
-   * even if nothing is left.
+   * Removes every message below `belowSequence`, or only those whose subject matches the pattern
+   * `subject` (NATS wildcards), which leaves gaps between the others. Sequences continue, even if
+   * nothing is left.
    */
   truncate(options: { stream: string; belowSequence: number; subject?: string }): Promise<void>;
   health(): StreamHealth;

@@ -96,12 +96,11 @@ test('the checks describe the parts in sentences, and list those that make the s
     diskCheck('/d', () => ({ freeBytes: mib * 2 ** 20, reserveBytes: 512 * 2 ** 20 }))();
   const unavailable = { state: 'unavailable', reason: 'disk is full' } as const;
   const part = { sinceMs: 0, failures: 1, restarts: 3 };
-  const supervision = {
-    health: () => [
-      { ...part, name: 'evaluator', state: 'restarting' as const, lastError: 'x is undefined' },
-      { ...part, name: 'deliverer', state: 'running' as const, lastError: null },
-    ],
-  };
+  const running = [
+    { ...part, name: 'evaluator', state: 'restarting' as const, lastError: 'x is undefined' },
+    { ...part, name: 'deliverer', state: 'running' as const, lastError: null },
+  ];
+  const supervision = { healthOf: (of: string) => running.find(({ name }) => name === of) };
   const clock = new VirtualClock(1_000_000);
   const host = (state: 'ready' | 'starting' | 'retrying' | 'stopped', latestMs = 0) => {
     const health = () => ({ state, reason: 'EVENTS is gone' });

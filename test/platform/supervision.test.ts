@@ -78,6 +78,10 @@ test('a part that has run well for a minute starts over with short waits', async
     await clock.advance(5_000);
   }
   t.match(supervision.health(), [{ state: 'running', failures: 5, restarts: 5 }]);
+  t.same(
+    [supervision.healthOf(part.name), supervision.healthOf('other')],
+    [...supervision.health(), undefined],
+  );
   await clock.advance(60_000);
   t.match(supervision.health(), [{ failures: 0, restarts: 5, lastError: 'Late' }]);
 });

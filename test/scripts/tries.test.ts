@@ -1,6 +1,6 @@
 /** The budget of seeds and tries: a share by default, all of them in the gate. */
 import { type Test, test } from 'tap';
-import { occurrences, tries } from '../support/tries.ts';
+import { occurrences, sampleOf, tries } from '../support/tries.ts';
 
 function withShare(t: Test, percent: string | undefined): void {
   const before = process.env.SVC_TEST_SEEDS;
@@ -25,6 +25,15 @@ test('a full run makes every try and expects every occurrence', async (t) => {
   withShare(t, '100');
   t.equal(tries(1_000), 1_000);
   t.equal(occurrences(100), 100);
+});
+
+test('cases that are alike are spread over all of them, and a full run has each', async (t) => {
+  const all = [...'abcdefghij'];
+  withShare(t, undefined);
+  t.same(sampleOf(all, 3), ['a', 'd', 'g']);
+  t.same(sampleOf(all, 20), all);
+  withShare(t, '100');
+  t.same(sampleOf(all, 3), all);
 });
 
 test('a setting that is not a percentage is rejected', async (t) => {

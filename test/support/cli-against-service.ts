@@ -121,7 +121,7 @@ export async function joinCliWorld(t: Test, name: string): Promise<CliWorld> {
  * address.
  */
 export async function startSeparateCliWorld(t: Test, name: string): Promise<CliWorld> {
-  return worldOn(t, name, await separateService());
+  return worldOn(t, name, await separateService(t));
 }
 
 function worldOn(t: Test, name: string, service: SharedService): CliWorld {

@@ -18,6 +18,7 @@ import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { type Random, seededRandom } from '../../streams/platform/random.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
+import { openMigratedInMemory } from './migrated-databases.ts';
 
 export const START_MS = Date.UTC(2026, 0, 1);
 export const HOUR_MS = 3_600_000;
@@ -44,19 +45,22 @@ interface StartOptions {
 
 /**
  * Starts a world that ends with the test. `beside`: as a second node on that world's stream.
- * `path`: file of a database that outlives it. A world that reopens it takes another seed, so that
- * ids are not repeated.
+ * `path`: file of a database that outlives it; default: in memory. A world that reopens it takes
+ * another seed, so that ids are not repeated.
  */
 export async function startWorld(
   t: Test,
   beside?: StreamWorld,
-  { path = ':memory:', seed = 42, admission }: StartOptions = {},
+  { path, seed = 42, admission }: StartOptions = {},
 ): Promise<StreamWorld> {
   const { clock, random } = beside ?? {
     clock: new VirtualClock(START_MS),
     random: seededRandom(seed),
   };
-  const database = openDatabase({ path, synchronous: 'NORMAL', migrations: [] });
+  const database =
+    path === undefined
+      ? openMigratedInMemory()
+      : openDatabase({ path, synchronous: 'NORMAL', migrations: [] });
   const stream = beside?.stream ?? openEmbeddedStream({ storage: database, clock, random });
   const host = createHost({
     stream,

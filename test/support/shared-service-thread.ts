@@ -1,6 +1,6 @@
 /**
  * Runs the service of shared-service.ts. Reports its address once it answers, and each line of its
- * log.
+ * log. Stops it when it is told to.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { createLog } from '../../src/platform/log.ts';
@@ -24,5 +24,9 @@ const service = await createService({
     clock: systemClock,
     write: (line) => lines.postMessage(line),
   }),
+});
+parentPort?.once('message', async () => {
+  await service.stop();
+  lines.close();
 });
 parentPort?.postMessage(service.address);

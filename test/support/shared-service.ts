@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import type { Test } from 'tap';
 import { signInBy } from './busy-project/people.ts';
 import { type CiIssuer, startCiIssuer } from './ci-issuer.ts';
 import { callsOf, type Demo, runInProcess, type ServiceUnderTest } from './program.ts';
@@ -37,16 +38,25 @@ let running: Promise<SharedService> | undefined;
 
 /** The service of this process, started with the first call. */
 export function sharedService(): Promise<SharedService> {
-  running ??= start();
+  running ??= start().then(({ service }) => service);
   return running;
 }
 
-/** A service that no other file joins, for tests that exhaust limits of an address. */
-export function separateService(): Promise<SharedService> {
-  return start();
+/**
+ * A service that no other file joins, for tests that exhaust limits of an address. It ends with the
+ * test.
+ */
+export async function separateService(t: Test): Promise<SharedService> {
+  const { service, thread } = await start();
+  t.teardown(async () => {
+    thread.ref();
+    thread.postMessage('stop');
+    await once(thread, 'exit');
+  });
+  return service;
 }
 
-async function start(): Promise<SharedService> {
+async function start(): Promise<{ readonly service: SharedService; readonly thread: Worker }> {
   const dataFolder = mkdtempSync(join(tmpdir(), 'svc-shared-'));
   process.once('exit', () => rmSync(dataFolder, { recursive: true, force: true }));
   const platform = await startCiIssuer();
@@ -75,7 +85,7 @@ async function start(): Promise<SharedService> {
   const [endpoint] = (await once(thread, 'message')) as [string];
   thread.unref();
   const kept: string[] = [];
-  return {
+  const service: SharedService = {
     endpoint,
     dataFolder,
     platform,
@@ -86,6 +96,7 @@ async function start(): Promise<SharedService> {
       return kept;
     },
   };
+  return { service, thread };
 }
 
 /**

@@ -29,6 +29,15 @@ export function occurrences(full: number): number {
   return percent === 100 ? full : Math.floor((full * percent * SLACK) / 100);
 }
 
+/**
+ * Cases of this run: at least `least`, evenly spread over `all`. For cases that are alike; a full
+ * run has them all.
+ */
+export function sampleOf<T>(all: readonly T[], least: number): readonly T[] {
+  const count = tries(all.length, least);
+  return Array.from({ length: count }, (_, i) => all[Math.floor((i * all.length) / count)] as T);
+}
+
 /** Whether this run makes all tries, as the gate does. */
 export function isFullRun(): boolean {
   return sharePercent() === 100;

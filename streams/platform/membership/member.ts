@@ -128,7 +128,7 @@ class Member implements Membership {
   #compared: { readonly aheadMs: number; readonly nowMs: number; readonly elapsedMs: number };
   /** Number of lapses after which it has not yet caught up. */
   #behind = 0;
-  #decided: Pick<MemberRecord, 'decided' | 'knows'> = { decided: 0, knows: 0 };
+  #decided: Pick<MemberRecord, 'decided' | 'decidedOf' | 'knows'> = { decided: 0, knows: 0 };
   #fault = 'it could not report that it is still there';
   /** Live members at the last check, and when they last changed. */
   #liveNodes = '';
@@ -238,8 +238,8 @@ class Member implements Membership {
     return this.#roster.heardElsewhere(this.#elapsed());
   }
 
-  floors(): readonly number[] {
-    return this.#roster.live().map(({ floor }) => floor);
+  floorsOf(partition: number): readonly number[] {
+    return this.#roster.floorsOf(partition);
   }
 
   async leave(): Promise<void> {
@@ -317,11 +317,14 @@ class Member implements Membership {
     const { self } = this.#options;
     this.#turn++;
     this.#sent.set(this.#turn, this.#elapsed());
-    const progress = this.#progress();
+    const { decided, decidedOf, ...progress } = this.#progress();
     const isActing = this.refusal() === undefined && this.#given.size === 0;
     // Otherwise it owns leases under which it does not act: it has not decided what belongs to
     // them.
-    if (isActing) this.#decided = { decided: progress.decided, knows: this.#roster.sequence };
+    if (isActing) {
+      const knows = this.#roster.sequence;
+      this.#decided = { decided, knows, ...(decidedOf && { decidedOf }) };
+    }
     const record: MemberRecord = {
       ...self,
       ...progress,

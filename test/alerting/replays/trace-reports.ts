@@ -33,8 +33,8 @@ export interface TraceSet {
   readonly recording: (traces: string) => Recording;
 }
 
-const bitbrains = (name: string, isSmall: boolean): TraceSet => ({
-  name: `bitbrains-${name}`, isSmall,
+const bitbrains = (name: string): TraceSet => ({
+  name: `bitbrains-${name}`, isSmall: false,
   recording: (traces) => readRecording(`${traces}/bitbrains-rnd/${name}`),
 });
 
@@ -49,11 +49,11 @@ const planetlab = (day: string): TraceSet => ({
 });
 
 export const traceSets: readonly TraceSet[] = [
-  bitbrains('2013-07-01_22d', true),
-  bitbrains('2013-08-01_20d', true),
-  bitbrains('2013-09-01_29d', true),
-  bitbrains('2013-07-14_8d', false),
-  bitbrains('2013-09-16_8d', false),
+  bitbrains('2013-07-01_22d'),
+  bitbrains('2013-08-01_20d'),
+  bitbrains('2013-09-01_29d'),
+  bitbrains('2013-07-14_8d'),
+  bitbrains('2013-09-16_8d'),
   nab('realAWSCloudwatch/ec2_cpu_utilization_5f5533'),
   nab('realAWSCloudwatch/ec2_cpu_utilization_ac20cd'),
   nab('realAWSCloudwatch/rds_cpu_utilization_cc0c53'),

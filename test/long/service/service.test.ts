@@ -1,6 +1,6 @@
 /**
  * The service as a program embeds it: its ports, its failed starts and its stops. Leftovers in
- * the process are checked in test/long/service/embedding.test.ts.
+ * the process are checked in embedding.test.ts.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -17,15 +17,15 @@ import {
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
-import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
-import { createLog, type Log } from '../../src/platform/log.ts';
-import { loadConfig } from '../../src/platform/settings/config.ts';
-import { createService, type ServiceOptions } from '../../src/service/service.ts';
-import { type Clock, systemClock } from '../../streams/platform/clock.ts';
-import { seededRandom } from '../../streams/platform/random.ts';
-import { type Demo, dataFolder, startProgram, until } from '../support/program.ts';
-import { startReceiver } from '../support/receiver.ts';
-import { checkStored, startStorm } from '../support/write-storm.ts';
+import { openEmbeddedStream } from '../../../sqlite/platform/embedded-stream/embedded-stream.ts';
+import { createLog, type Log } from '../../../src/platform/log.ts';
+import { loadConfig } from '../../../src/platform/settings/config.ts';
+import { createService, type ServiceOptions } from '../../../src/service/service.ts';
+import { type Clock, systemClock } from '../../../streams/platform/clock.ts';
+import { seededRandom } from '../../../streams/platform/random.ts';
+import { type Demo, dataFolder, startProgram, until } from '../../support/program.ts';
+import { startReceiver } from '../../support/receiver.ts';
+import { checkStored, startStorm } from '../../support/write-storm.ts';
 
 interface Started {
   readonly folder: string;
