@@ -31,6 +31,8 @@ export interface NatsServerOptions {
   readonly settings?: string;
   /** false: without JetStream. Default true. */
   readonly jetStream?: boolean;
+  /** Default: `always`. */
+  readonly syncInterval?: string;
   /** true: with a monitoring address. */
   readonly isMonitored?: boolean;
 }
@@ -74,7 +76,8 @@ async function startOn(
   const store = `${options.folder}/store`;
   const file = `${options.folder}/nats.conf`;
   mkdirSync(store, { recursive: true });
-  const jetStream = `jetstream { store_dir: "${store}", sync_interval: always }`;
+  const { syncInterval = 'always' } = options;
+  const jetStream = `jetstream { store_dir: "${store}", sync_interval: ${syncInterval} }`;
   writeFileSync(
     file,
     [

@@ -44,7 +44,7 @@ test(
       ...(await destinationsOf(other, 'projects/second', receiver.url)),
     ];
     let sent = 0;
-    const send = (): Promise<unknown> => sendTest(targets[sent++ % targets.length]);
+    const send = (): Promise<boolean> => sendTest(targets[sent++ % targets.length]);
 
     await until('it rests', async () => {
       await send();
@@ -53,12 +53,10 @@ test(
     t.equal((await partsOf(first)).egress, 'ready');
     t.match(cutOff.log(), /No receiver can be reached from this member: other members send/);
     const [tried, arrived] = [proxy.requested.length, receiver.received.length];
-    const AT_REST = targets.length;
-    for (let i = 0; i < AT_REST; i++) await send();
-    await until(
-      'all of them arrive',
-      () => receiver.received.length >= arrived + AT_REST || undefined,
-    );
+    let accepted = 0;
+    for (const _ of targets) if (await send()) accepted++;
+    t.ok(accepted > 0);
+    await until('they arrive', () => receiver.received.length >= arrived + accepted || undefined);
     t.ok(proxy.requested.length - tried <= 1, 'it opens no further attempts');
 
     proxy.answer(undefined);
@@ -73,8 +71,9 @@ test(
 async function secondOwner(member: Member | undefined): Promise<Person> {
   const data = ['--data', member?.folder ?? ''];
   const owner = 'owner@example.com';
-  await svc(['admin', 'project', 'create', 'second', '--owner', owner, ...data]);
-  const { stdout } = await svc(['admin', 'login-link', owner, ...data]);
+  const made = await svc(['admin', 'project', 'create', 'second', '--owner', owner, ...data]);
+  const { stdout, stderr } = await svc(['admin', 'login-link', owner, ...data]);
+  if (stdout === '') throw new Error(`There is no second project:\n${made.stderr}${stderr}`);
   return signInBy(stdout.trim());
 }
 
@@ -91,12 +90,16 @@ async function destinationsOf(owner: Person, projectName: string, url: string): 
   return targets;
 }
 
-/** A test that the limits of tests refuse is left out. */
-async function sendTest(target: Target | undefined): Promise<void> {
+/** false: the limits of tests refuse it. */
+async function sendTest(target: Target | undefined): Promise<boolean> {
   const request = { name: target?.name, requestId: randomUUID() };
-  await target?.owner.call(`${ALERTS}/SendTestNotification`, request).catch((error: Error) => {
-    if (!error.message.includes('429')) throw error;
-  });
+  try {
+    await target?.owner.call(`${ALERTS}/SendTestNotification`, request);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && error.message.includes(' 429: ')) return false;
+    throw error;
+  }
 }
 
 async function partsOf(member: Member | undefined): Promise<Readonly<Record<string, string>>> {
