@@ -38,9 +38,7 @@ import { memberRoutes } from '../admin/member-routes.ts';
 import { projectLimitRoutes } from '../admin/project-limit-routes.ts';
 import { recordingRoutes } from '../admin/recording-routes.ts';
 import { rekeyRoutes } from '../admin/rekey-routes.ts';
-import { restoreEventsRoutes } from '../admin/restore-events.ts';
 import { restoredRoutes } from '../admin/restored-routes.ts';
-import { snapshotRoutes } from '../admin/snapshot-routes.ts';
 import { streamRoutes } from '../admin/stream-routes.ts';
 import { createAlertingRules } from '../alerting/alerting-rules.ts';
 import { openAlerting } from '../alerting/open-alerting.ts';
@@ -101,7 +99,7 @@ import { membershipPart } from './membership-part.ts';
 import { connectOptions, rpcRoutes } from './routes.ts';
 import type { RunningService, ServicePorts } from './running-service.ts';
 import { openSizeMetrics } from './size-metrics.ts';
-import { openSnapshots } from './snapshots.ts';
+import { openSnapshots, routesOfSnapshots } from './snapshots.ts';
 import { watchPermissions } from './start-checks.ts';
 import { createStartWait } from './start-wait.ts';
 import { keyFile, openStorage } from './storage.ts';
@@ -400,17 +398,7 @@ function addAdminRoutes(
   const { storage } = parts;
   const { member } = storage;
   admin?.add(rekeyRoutes({ host, storage, member, random, keyFile: settings.masterKeyFile }));
-  admin?.add(snapshotRoutes(rooms.snapshots));
-  const { stream, controlPath } = storage;
-  const { snapshots } = rooms;
-  const events = snapshots && {
-    stream,
-    controlPath,
-    clock,
-    self: { node: member.node },
-    snapshot: (signal: AbortSignal) => snapshots.write(signal),
-  };
-  admin?.add(restoreEventsRoutes(events));
+  admin?.add(routesOfSnapshots({ storage, clock, keeper: rooms.snapshots }));
   admin?.add(projectLimitRoutes({ host, evaluator, limitUse: rooms.limitUse }));
   const projects = () => host.projects();
   admin?.add(recordingRoutes({ stream: parts.storage.stream, clock, projects }));

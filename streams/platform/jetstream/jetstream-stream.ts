@@ -255,11 +255,11 @@ export class JetStream implements Stream {
     const unstored = [...this.#unstored].filter(([, { atMs }]) => atMs >= sinceMs);
     if (unstored.length === 0) return health;
     const streams = unstored.map(([stream]) => stream).join(', ');
-    const servers = [...new Set(unstored.map(([, { server }]) => server))].sort().join(', ');
+    const names = [...new Set(unstored.map(([, { server }]) => server))].sort().join(', ');
     return {
       state: 'unavailable',
       reason:
-        `NATS answers, but stores nothing on ${streams}: the disk of ${servers} is probably full. ` +
+        `NATS answers, but stores nothing on ${streams}: the disk of ${names} is probably full. ` +
         'Free space there, then restart that nats-server; nothing acknowledged is lost',
     };
   }
