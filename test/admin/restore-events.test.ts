@@ -23,9 +23,23 @@ import { dataFolder } from '../support/program.ts';
 import { startService } from '../support/service-in-process.ts';
 
 const other: MemberRecord = {
-  ...{ node: 'node-b', host: 'vm-b', pid: 42, startedMs: 0, version: '1', address: null },
-  ...{ applied: 0, decided: 0, floor: 0, heard: {}, unfit: [], state: 'gone', life: 1 },
-  ...{ turn: 7, clockMs: 0, clockAheadMs: 0, knows: 0 },
+  node: 'node-b',
+  host: 'vm-b',
+  pid: 42,
+  startedMs: 0,
+  version: '1',
+  address: null,
+  applied: 0,
+  decided: 0,
+  floor: 0,
+  heard: {},
+  unfit: [],
+  state: 'gone',
+  life: 1,
+  turn: 7,
+  clockMs: 0,
+  clockAheadMs: 0,
+  knows: 0,
 };
 
 test(
