@@ -231,7 +231,7 @@ class WrittenEntries {
     this.#kept.set(fingerprint(written.data), written);
   }
 
-  /** Those that were not found by their bytes yet. */
+  /** The entries that the reader has not met. */
   unread(): readonly WrittenEntry[] {
     return [...this.#kept.values()];
   }

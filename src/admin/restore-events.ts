@@ -87,15 +87,16 @@ export async function restoreEvents(
   const found = await stream.compare(eventsStream());
   if (found !== undefined) await assertContinues(stream, position, found);
   else await assertFurthest(deps, position, request, signal);
-  const commits = await verifyProjection(deps, position, signal);
-  if (found === undefined) {
+  const isMissing = found === undefined;
+  const commits = await verifyProjection(deps, position, isMissing, signal);
+  if (isMissing) {
     const { identity, applied } = position;
     const made = await stream.ensure(eventsStream(), { identity, firstSequence: applied + 1 });
     // Another member may have been first, from its own projection.
     await assertContinues(stream, position, made);
   }
   const snapshot = await ensureSnapshot(deps, signal);
-  return { isNew: found === undefined, applied: position.applied, commits, snapshot };
+  return { isNew: isMissing, applied: position.applied, commits, snapshot };
 }
 
 /** Throws a `Refusal` unless the stream holds what the projection has applied last, or begins behind. */
@@ -212,13 +213,16 @@ async function otherMembers({ stream, self }: RestoreEventsDeps): Promise<readon
 async function verifyProjection(
   { controlPath, clock }: RestoreEventsDeps,
   { applied, hash }: EventsPosition,
+  isMissing: boolean,
   signal: AbortSignal,
 ): Promise<number> {
   const reader = new CommitReader(controlPath);
   try {
     const [last] = reader.commits({ after: applied - 1, through: applied, limit: 1 });
     const { count, last: newest } = reader.extent();
-    if (newest > applied || (last !== undefined && last.hash !== hash)) {
+    // While EVENTS is there, a running service applies more meanwhile.
+    const isBeyond = isMissing && newest > applied;
+    if (isBeyond || (last !== undefined && last.hash !== hash)) {
       throw refused(`${faulty} its position ${applied} is not that of its last commit. ${instead}`);
     }
     const options = { reader, bodies: null, machines: machineDefinitions, clock, signal };

@@ -7,6 +7,7 @@ import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Membership } from '../../streams/platform/membership/membership.ts';
 import {
+  CLOCK_REFUSED_MS,
   type MemberStatus,
   type MemberView,
   SHARES,
@@ -21,12 +22,17 @@ const UNOWNED_MS = 15_000;
 
 const STATUSES: readonly MemberStatus[] = ['joining', 'acting', 'unfit', 'gone', 'unreachable'];
 
-/** Watches until the service closes. A single process has no metrics of members. */
+/**
+ * Watches until the service closes. A single process has no metrics of members.
+ *
+ * @param leader the nats-server whose clock members compare theirs with, as that of `CLUSTER`
+ */
 export function watchMembership(
   { clock, health, metrics }: Pick<RoomBase, 'clock' | 'health' | 'metrics'>,
   member: Membership,
+  leader: () => string | undefined = () => undefined,
 ): void {
-  health.watch({ kind: 'cluster' }, membershipCheck(member, clock));
+  health.watch({ kind: 'cluster' }, membershipCheck(member, clock, leader));
   if (member.isAlone) return;
   metrics.gauge(
     'svc_members',
@@ -64,16 +70,24 @@ function ownedShares(member: Membership): number {
 export function membershipCheck(
   member: Pick<Membership, 'isAlone' | 'refusal' | 'clockAheadMs' | 'members'>,
   clock: Pick<Clock, 'elapsed'>,
+  leader: () => string | undefined = () => undefined,
 ): HealthCheck {
   let ownedMs = clock.elapsed();
   return () => {
     const unowned = unownedShares(member);
     if (unowned === 0) ownedMs = clock.elapsed();
     const refusal = member.refusal();
-    if (refusal !== undefined) {
-      return { state: 'notReady', reason: refusal, summary: 'This member is not in its cluster' };
-    }
     const aheadMs = member.clockAheadMs();
+    const isServers = Math.abs(aheadMs) > CLOCK_DEGRADED_MS && doMostAgree(member, aheadMs);
+    const wrong = isServers ? serverSentence(member, aheadMs, leader()) : undefined;
+    if (refusal !== undefined) {
+      const isOfClock = wrong !== undefined && Math.abs(aheadMs) > CLOCK_REFUSED_MS;
+      const reason = isOfClock ? wrong : refusal;
+      return { state: 'notReady', reason, summary: 'This member is not in its cluster' };
+    }
+    if (wrong !== undefined) {
+      return { state: 'degraded', reason: wrong, summary: 'The clock of a nats-server is wrong' };
+    }
     if (Math.abs(aheadMs) > CLOCK_DEGRADED_MS) return faulty('degraded', clockSentence(aheadMs));
     if (clock.elapsed() - ownedMs > UNOWNED_MS) {
       const sentence = `${unowned} of ${SHARES.length} shares of the projects have no owner`;
@@ -96,6 +110,33 @@ export function membershipCheck(
 function unownedShares(member: Pick<Membership, 'isAlone' | 'members'>): number {
   if (member.isAlone) return 0;
   return SHARES.length - member.members().flatMap(({ shares }) => shares).length;
+}
+
+const LIVE: readonly MemberStatus[] = ['joining', 'acting', 'unfit'];
+
+/** True if the clocks of most members, of two at least, agree with this one. */
+function doMostAgree(member: Pick<Membership, 'members'>, aheadMs: number): boolean {
+  const live = liveMembers(member);
+  const agreeing = live.filter((one) => Math.abs(one.clockAheadMs - aheadMs) <= CLOCK_DEGRADED_MS);
+  return agreeing.length >= 2 && agreeing.length * 2 > live.length;
+}
+
+function liveMembers(member: Pick<Membership, 'members'>): readonly MemberView[] {
+  return member.members().filter(({ status }) => LIVE.includes(status));
+}
+
+function serverSentence(
+  member: Pick<Membership, 'members'>,
+  aheadMs: number,
+  leader = 'that leads CLUSTER',
+): string {
+  const seconds = (Math.abs(aheadMs) / 1000).toFixed(1);
+  // The members are ahead of a server that is behind.
+  const side = aheadMs > 0 ? 'behind' : 'ahead of';
+  return (
+    `The clock of nats-server ${leader} is ${seconds} s ${side} the clocks of most of the ` +
+    `${liveMembers(member).length} members: set it, e.g. with NTP. From 10 s on, they decide nothing`
+  );
 }
 
 function clockSentence(aheadMs: number): string {

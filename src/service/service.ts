@@ -21,7 +21,7 @@ import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { eventsStream } from '../../streams/platform/commit/events.ts';
-import { CLOCK_REFUSED_MS } from '../../streams/platform/membership/roster.ts';
+import { CLOCK_REFUSED_MS, clusterSpec } from '../../streams/platform/membership/roster.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
 import { openAdminServer } from '../admin/admin-server.ts';
@@ -38,9 +38,7 @@ import { memberRoutes } from '../admin/member-routes.ts';
 import { projectLimitRoutes } from '../admin/project-limit-routes.ts';
 import { recordingRoutes } from '../admin/recording-routes.ts';
 import { rekeyRoutes } from '../admin/rekey-routes.ts';
-import { restoreEventsRoutes } from '../admin/restore-events.ts';
 import { restoredRoutes } from '../admin/restored-routes.ts';
-import { snapshotRoutes } from '../admin/snapshot-routes.ts';
 import { streamRoutes } from '../admin/stream-routes.ts';
 import { createAlertingRules } from '../alerting/alerting-rules.ts';
 import { openAlerting } from '../alerting/open-alerting.ts';
@@ -79,6 +77,7 @@ import type { Log } from '../platform/log.ts';
 import { findMasterKey } from '../platform/master-key.ts';
 import { watchMembership } from '../platform/membership-check.ts';
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
+import { watchNatsServers } from '../platform/nats-monitor.ts';
 import { countLostWork, type RoomBase, type Storage } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { programVersion } from '../platform/version.ts';
@@ -100,7 +99,7 @@ import { membershipPart } from './membership-part.ts';
 import { connectOptions, rpcRoutes } from './routes.ts';
 import type { RunningService, ServicePorts } from './running-service.ts';
 import { openSizeMetrics } from './size-metrics.ts';
-import { openSnapshots } from './snapshots.ts';
+import { openSnapshots, routesOfSnapshots } from './snapshots.ts';
 import { watchPermissions } from './start-checks.ts';
 import { createStartWait } from './start-wait.ts';
 import { keyFile, openStorage } from './storage.ts';
@@ -149,8 +148,10 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   const demoIsPrepared = settings.demo ? watchDemo(health) : () => {};
   const wait = createStartWait({ base, openMetrics, stopped });
   const storage = await openStorage({ base, ports, wait });
-  if (storage.copies) watchCopies(base, storage.copies);
-  watchMembership(base, storage.member);
+  const { copies } = storage;
+  if (copies) watchCopies(base, copies);
+  if (settings.natsMonitorUrl) watchNatsServers(base, settings.natsMonitorUrl);
+  watchMembership(base, storage.member, () => copies?.leaderOf(clusterSpec.name));
   const damage = watchDamage(base, storage.startCheck, storage.lost);
   const lastBackup = openLastBackup(settings.data);
   const admin = await openAdmin(base, storage, lastBackup);
@@ -398,17 +399,7 @@ function addAdminRoutes(
   const { storage } = parts;
   const { member } = storage;
   admin?.add(rekeyRoutes({ host, storage, member, random, keyFile: settings.masterKeyFile }));
-  admin?.add(snapshotRoutes(rooms.snapshots));
-  const { stream, controlPath } = storage;
-  const { snapshots } = rooms;
-  const events = snapshots && {
-    stream,
-    controlPath,
-    clock,
-    self: { node: member.node },
-    snapshot: (signal: AbortSignal) => snapshots.write(signal),
-  };
-  admin?.add(restoreEventsRoutes(events));
+  admin?.add(routesOfSnapshots({ storage, clock, keeper: rooms.snapshots }));
   admin?.add(projectLimitRoutes({ host, evaluator, limitUse: rooms.limitUse }));
   const projects = () => host.projects();
   admin?.add(recordingRoutes({ stream: parts.storage.stream, clock, projects }));

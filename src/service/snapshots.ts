@@ -7,6 +7,10 @@ import {
   PROJECTION_SCHEMA,
   takeControlSnapshot,
 } from '../../sqlite/platform/backup/control-snapshot.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { AdminRoutes } from '../admin/admin-server.ts';
+import { restoreEventsRoutes } from '../admin/restore-events.ts';
+import { snapshotRoutes } from '../admin/snapshot-routes.ts';
 import type { RoomBase, Storage } from '../platform/room-base.ts';
 
 export interface SnapshotParts {
@@ -40,4 +44,22 @@ export function openSnapshots(parts: SnapshotParts): { keeper: SnapshotKeeper; p
     },
   });
   return { keeper, part: { name: 'snapshots', run: (signal) => keeper.run(signal) } };
+}
+
+/** Operator commands that write snapshots. @param parts `keeper` is absent if no member can join */
+export function routesOfSnapshots(parts: {
+  readonly storage: Pick<Storage, 'stream' | 'controlPath' | 'member'>;
+  readonly clock: Clock;
+  readonly keeper: SnapshotKeeper | undefined;
+}): AdminRoutes {
+  const { storage, clock, keeper } = parts;
+  const { stream, controlPath, member } = storage;
+  const events = keeper && {
+    stream,
+    controlPath,
+    clock,
+    self: { node: member.node },
+    snapshot: (signal: AbortSignal) => keeper.write(signal),
+  };
+  return { ...snapshotRoutes(keeper), ...restoreEventsRoutes(events) };
 }

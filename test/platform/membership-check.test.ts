@@ -48,6 +48,31 @@ test('DUR-26: a clock over 2 s off is degraded, and rejected beyond 10 s', async
   });
 });
 
+test('DUR-35: where most members agree on the time, the nats-server is named', async (t) => {
+  const of = (aheads: readonly number[], refusal?: string) => {
+    const members = () =>
+      aheads.map((clockAheadMs, n) => ({ ...view('acting', `vm-${n}`, n), clockAheadMs }));
+    const given = { members, clockAheadMs: () => aheads[0] ?? 0, refusal: () => refusal };
+    return membershipCheck(member(given), new VirtualClock(0), () => 'nats-2')();
+  };
+  t.match(of([3_000, 3_400, 0]), {
+    state: 'degraded',
+    summary: 'The clock of a nats-server is wrong',
+    reason:
+      'The clock of nats-server nats-2 is 3.0 s behind the clocks of most of the 3 members: set it, ' +
+      'e.g. with NTP. From 10 s on, they decide nothing',
+  });
+  t.match(of([-4_000, -4_000]), { reason: /nats-2 is 4\.0 s ahead of the clocks/ });
+  t.match(of([3_000, 0, 0]), { reason: /The clock of this machine is 3\.0 s ahead/ });
+  t.match(of([3_000]), { reason: /The clock of this machine/ }, 'one member shows nothing');
+  t.match(of([3_000, -3_000, 0]), { reason: /The clock of this machine/ }, 'nobody agrees');
+  t.match(of([15_000, 15_000, 15_100], 'The clock of this machine is 15 s ahead'), {
+    state: 'notReady',
+    reason: /The clock of nats-server nats-2 is 15\.0 s behind/,
+  });
+  t.match(of([0, 0, 0], 'cut off'), { state: 'notReady', reason: 'cut off' });
+});
+
 test('DUR-26: a cut-off member is not ready, whatever it knows of the others', async (t) => {
   const refusal = () => 'This member may have been replaced, and does not act until it knows: x';
   const members = () => [view('unreachable', 'b', 2)];

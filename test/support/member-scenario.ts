@@ -18,18 +18,16 @@ import {
   rowsAt,
   startMemberLoad,
 } from './member-load.ts';
-import { type Member, type MemberCluster, startMembers } from './members.ts';
+import { type Member, type MemberCluster, type MemberDisks, startMembers } from './members.ts';
 import { type Demo, until } from './program.ts';
 import { type Received, type Receiver, startReceiver } from './receiver.ts';
 
 type Teardown = { teardown(end: () => unknown): unknown };
 
-export interface ScenarioOptions {
+export interface ScenarioOptions extends MemberDisks {
   readonly vms: number;
   /** Interval between two rows of a VM, ms. */
   readonly everyMs: number;
-  /** See `MemberOptions`. */
-  readonly diskMib?: number;
 }
 
 export interface Scenario {
@@ -75,9 +73,9 @@ export const scenarioSettings = {
 /** Starts three members under load, with rules in force that notify a receiver. */
 export async function startScenario(
   t: Teardown,
-  { vms, everyMs, ...disk }: ScenarioOptions,
+  { vms, everyMs, ...disks }: ScenarioOptions,
 ): Promise<Scenario> {
-  const cluster = await startMembers(t, 3, scenarioSettings, disk);
+  const cluster = await startMembers(t, 3, scenarioSettings, disks);
   const { demo, members } = cluster;
   const receiver = await startReceiver(t, { address: '127.0.0.2', delayMs: RECEIVER_MS });
   const owner = await signInBy(demo.signInUrl ?? '');
@@ -204,10 +202,10 @@ export async function fillOwnersDisk(scenario: Scenario) {
 }
 
 /** Writes to the file until its disk has no room. */
-function fill(path: string): void {
+export function fill(path: string): void {
   const file = openSync(path, 'w');
   try {
-    for (const block = Buffer.alloc(2 ** 20); ; ) writeSync(file, block);
+    for (const block = Buffer.alloc(2 ** 16); ; ) writeSync(file, block);
   } catch (error) {
     if ((error as { code?: string }).code !== 'ENOSPC') throw error;
   } finally {

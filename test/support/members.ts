@@ -47,6 +47,8 @@ export interface Member {
 
 export interface MemberCluster {
   readonly nats: NatsCluster;
+  /** Folder of all nats-servers. */
+  readonly natsFolder: string;
   /** In the order in which they were added. */
   readonly members: readonly Member[];
   /** Keys of the project demo, created by the first member. */
@@ -69,6 +71,11 @@ export interface MemberOptions {
   readonly diskMib?: number;
 }
 
+export interface MemberDisks extends Pick<MemberOptions, 'diskMib'> {
+  /** Size of one disk for all nats-servers, MiB, which needs tmpfs mounts. */
+  readonly natsDiskMib?: number;
+}
+
 type Teardown = { teardown(end: () => unknown): unknown };
 
 const program = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
@@ -89,12 +96,13 @@ export async function startMembers(
   t: Teardown,
   members: number,
   settings: Readonly<Record<string, string>> = {},
-  { diskMib }: Pick<MemberOptions, 'diskMib'> = {},
+  { diskMib, natsDiskMib }: MemberDisks = {},
 ): Promise<MemberCluster> {
-  const nats = await startNatsCluster({
-    program: componentPath('nats-server 2.15.1'),
-    folder: dataFolder(t),
-  });
+  const folder = dataFolder(t);
+  if (natsDiskMib !== undefined) mountDisk(t, folder, natsDiskMib);
+  const program = componentPath('nats-server 2.15.1');
+  const nats = await startNatsCluster({ program, folder, isMonitored: true });
+  const monitors = nats.servers.map(({ monitorUrl }) => monitorUrl).join(',');
   t.teardown(() => nats.kill());
   const all: Member[] = [];
   let numbers = 0;
@@ -104,7 +112,12 @@ export async function startMembers(
       ...options,
       number: ++numbers,
       ...(diskMib !== undefined && { diskMib }),
-      settings: { SVC_MASTER_KEY_FILE: keyFile, ...settings, ...options.settings },
+      settings: {
+        SVC_MASTER_KEY_FILE: keyFile,
+        SVC_NATS_MONITOR_URL: monitors,
+        ...settings,
+        ...options.settings,
+      },
     });
     all.push(member);
     return member;
@@ -118,6 +131,7 @@ export async function startMembers(
   await Promise.all(others.map((member) => member.start()));
   return {
     nats,
+    natsFolder: folder,
     members: all,
     demo,
     keyFile,
@@ -160,7 +174,8 @@ async function prepareMember(
   return memberOf({ number, folder, baseUrl: `http://127.0.0.1:${port}`, life, lines });
 }
 
-function mountDisk(t: Teardown, folder: string, sizeMib: number): void {
+/** Mounts a disk of its own on the folder until the test ends; needs tmpfs mounts. */
+export function mountDisk(t: Teardown, folder: string, sizeMib: number): void {
   componentPath('tmpfs mounts');
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeMib}m,mode=700`, 'svc-test', folder]);
   t.teardown(() => execFileSync('umount', ['--lazy', folder]));

@@ -26,7 +26,7 @@ export interface NatsCluster {
 const SERVERS = [1, 2, 3];
 let tries = 0;
 
-type NatsClusterOptions = Pick<NatsServerOptions, 'program' | 'folder' | 'settings'>;
+type NatsClusterOptions = Omit<NatsServerOptions, 'jetStream'>;
 
 /** Starts a cluster that can create streams with three copies. Throws if it does not become one. */
 export function startNatsCluster(options: NatsClusterOptions): Promise<NatsCluster> {
@@ -36,7 +36,7 @@ export function startNatsCluster(options: NatsClusterOptions): Promise<NatsClust
 /** @param ports of the routes between the servers */
 async function startOn(
   ports: readonly number[],
-  { program, folder, settings = '' }: NatsClusterOptions,
+  { folder, settings = '', ...options }: NatsClusterOptions,
 ): Promise<NatsCluster> {
   const routes = ports.map((port) => `"nats://127.0.0.1:${port}"`).join(', ');
   const starting = SERVERS.map((number, place) => {
@@ -48,7 +48,7 @@ async function startOn(
       `cluster { name: test, listen: "127.0.0.1:${ports[place]}", routes: [${routes}], no_advertise: true }`,
       settings,
     ];
-    return startNatsServer({ program, folder: own, settings: lines.join('\n') });
+    return startNatsServer({ ...options, folder: own, settings: lines.join('\n') });
   });
   const started = await Promise.allSettled(starting);
   const servers = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));

@@ -31,10 +31,16 @@ export interface NatsServerOptions {
   readonly settings?: string;
   /** false: without JetStream. Default true. */
   readonly jetStream?: boolean;
+  /** Default: `always`. */
+  readonly syncInterval?: string;
+  /** true: with a monitoring address. */
+  readonly isMonitored?: boolean;
 }
 
 export interface NatsServer {
   readonly url: string;
+  /** Its monitoring address; '' if it has none. */
+  readonly monitorUrl: string;
   readonly pid: number;
   /** Sends SIGKILL. Resolves once the process has ended. */
   kill(): Promise<void>;
@@ -44,7 +50,8 @@ export interface NatsServer {
 
 /** Starts a server. Throws with its log if it ends or does not accept connections. */
 export function startNatsServer(options: NatsServerOptions): Promise<NatsServer> {
-  return onOwnPorts(1, ([port = 0]) => startOn(port, options));
+  const ports = options.isMonitored === true ? 2 : 1;
+  return onOwnPorts(ports, ([port = 0, monitor]) => startOn(port, monitor, options));
 }
 
 /**
@@ -61,15 +68,21 @@ export async function natsServerFor(
   return server;
 }
 
-async function startOn(port: number, options: NatsServerOptions): Promise<NatsServer> {
+async function startOn(
+  port: number,
+  monitor: number | undefined,
+  options: NatsServerOptions,
+): Promise<NatsServer> {
   const store = `${options.folder}/store`;
   const file = `${options.folder}/nats.conf`;
   mkdirSync(store, { recursive: true });
-  const jetStream = `jetstream { store_dir: "${store}", sync_interval: always }`;
+  const { syncInterval = 'always' } = options;
+  const jetStream = `jetstream { store_dir: "${store}", sync_interval: ${syncInterval} }`;
   writeFileSync(
     file,
     [
       `listen: "127.0.0.1:${port}"`,
+      monitor === undefined ? '' : `http: "127.0.0.1:${monitor}"`,
       options.jetStream === false ? '' : jetStream,
       options.settings ?? '',
     ].join('\n'),
@@ -111,6 +124,7 @@ async function startOn(port: number, options: NatsServerOptions): Promise<NatsSe
   await start();
   return {
     url: `nats://127.0.0.1:${port}`,
+    monitorUrl: monitor === undefined ? '' : `http://127.0.0.1:${monitor}`,
     get pid() {
       return child?.pid ?? 0;
     },

@@ -201,7 +201,7 @@ export class Applier {
       throw new HistoryMismatch(
         'ahead',
         `This node has applied EVENTS up to ${applied}, the stream ends at ${lastSequence}: NATS has ` +
-          'lost its end. Keep this data folder, which has it: docs/operations/damage.md says how to go on',
+          'lost its end. Keep this data folder, which has it: docs/operations/damage.md says how to continue',
       );
     }
     if (firstSequence > applied + 1) {

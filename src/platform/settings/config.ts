@@ -350,6 +350,7 @@ function natsConflicts(settings: Settings, as: (name: string) => string): string
     SVC_NATS_CERT_FILE: natsCertFile,
     SVC_NATS_KEY_FILE: natsKeyFile,
     SVC_STREAM_REPLICAS: settings.streamReplicas,
+    SVC_NATS_MONITOR_URL: settings.natsMonitorUrl,
   };
   const problems: string[] = [];
   if (natsUrl === null) {

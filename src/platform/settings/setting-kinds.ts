@@ -165,6 +165,12 @@ export const origin: Kind<string> = {
   },
 };
 
+/** Several origins, comma-separated. */
+export const origins: Kind<readonly string[]> = {
+  takes: 'one or more http or https addresses without a path, comma-separated',
+  parse: (text) => [...new Set(items(text).map(origin.parse))],
+};
+
 /** Addresses of NATS servers, and the login in them. */
 export interface NatsServers {
   /** `nats://host:port` or `tls://host:port` each, without a user. */

@@ -22,6 +22,7 @@ import {
   natsServers,
   onOff,
   origin,
+  origins,
   path,
   ports,
   proxyRanges,
@@ -174,6 +175,9 @@ export const settingsTable = {
   streamReplicas: optional('SVC_STREAM_REPLICAS', copies, {
     defaultInWords: '3 if the NATS server is in a cluster, else 1',
     help: 'Copies of each stream in the NATS cluster, for streams created from now on. With fewer copies than this the service is degraded; "svc admin streams --replicas" changes those of existing streams.',
+  }),
+  natsMonitorUrl: optional('SVC_NATS_MONITOR_URL', origins, {
+    help: 'Monitoring addresses of the NATS servers, such as http://10.0.0.1:8222. With them, /readyz names a server whose disk is full or whose sync_interval is not always.',
   }),
   roles: setting('SVC_ROLES', choices('all', 'deliver', 'none'), 'all', {
     help: 'Roles of this process besides those that every process has. deliver: it sends notifications. Use none for a member that may not reach their endpoints; other members then send them. A single process needs all.',

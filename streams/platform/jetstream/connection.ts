@@ -52,12 +52,25 @@ const FIRST_ANSWER_MS = 1_500;
 /** About one round trip between the servers of a cluster. */
 const BUSY_WAIT_MS = 10;
 
+/** Longer than an election, ms. */
+const LASTING_MS = 20_000;
+const LASTING =
+  'This lasts longer than an election: start the nats-servers that are missing. If all run, a disk may ' +
+  'be full, as their logs say: free space there, then restart those servers; nothing acknowledged is lost';
+
 /** API error codes: the meta group has no leader at the moment, or this server is not it. */
 const NO_LEADER_CODES = new Set([10008, 10009]);
 /** In a cluster, an earlier message of the subject or with the id is still being copied. */
 const BUSY_SUBJECT = 10163;
 const BUSY_ID = 10158;
 const STREAM_NOT_FOUND = 10059;
+/**
+ * Insufficient resources, no JetStream in the account or on the server, storage exceeded, a store
+ * that cannot be made or written.
+ */
+const NO_SPACE_CODES = new Set([10023, 10039, 10047, 10049, 10076, 10077]);
+const NO_SPACE =
+  'If the disk of a nats-server is full, free space there, then restart that nats-server; nothing acknowledged is lost';
 
 export class JetStreamConnection {
   readonly nats: NatsConnection;
@@ -70,6 +83,8 @@ export class JetStreamConnection {
   readonly #untilRestored: Sleep;
   #broken: string | undefined;
   #fault: string | undefined;
+  /** Elapsed time since which every request has failed, ms. */
+  #faultSinceMs = Number.POSITIVE_INFINITY;
   #closed = false;
 
   /**
@@ -125,7 +140,12 @@ export class JetStreamConnection {
 
   health(): StreamHealth {
     const reason = this.#closed ? 'The stream is closed' : (this.#broken ?? this.#fault);
-    return reason === undefined ? { state: 'available' } : { state: 'unavailable', reason };
+    if (reason === undefined) return { state: 'available' };
+    const isLasting = this.clock.elapsed() - this.#faultSinceMs > LASTING_MS;
+    if (this.#closed || this.#broken !== undefined || !isLasting) {
+      return { state: 'unavailable', reason };
+    }
+    return { state: 'unavailable', reason: `${reason}. ${LASTING}` };
   }
 
   /**
@@ -142,7 +162,7 @@ export class JetStreamConnection {
     this.#onBroken.add(broken);
     try {
       const result = await Promise.race([send(), breaks]);
-      this.#fault = undefined;
+      this.#recovered();
       return result;
     } catch (error) {
       throw this.#failed(error);
@@ -260,7 +280,7 @@ export class JetStreamConnection {
     try {
       assertServer(this.nats);
       this.#broken = undefined;
-      this.#fault = undefined;
+      this.#recovered();
     } catch (error) {
       // A cluster in the middle of an upgrade or downgrade: health names the server.
       this.#broken = messageOf(error);
@@ -281,8 +301,16 @@ export class JetStreamConnection {
   #failed(error: unknown): unknown {
     const failure = asUnavailable(error);
     const isFault = failure instanceof StreamUnavailable && !(failure instanceof LateAnswer);
-    if (isFault) this.#fault = failure.message;
+    if (isFault) {
+      this.#fault = failure.message;
+      this.#faultSinceMs = Math.min(this.#faultSinceMs, this.clock.elapsed());
+    }
     return failure;
+  }
+
+  #recovered(): void {
+    this.#fault = undefined;
+    this.#faultSinceMs = Number.POSITIVE_INFINITY;
   }
 }
 
@@ -397,7 +425,8 @@ function asUnavailable(error: unknown): unknown {
     if (error.code === BUSY_SUBJECT || error.code === BUSY_ID) return new LeaderBusy(error);
     // 5xx: the server failed, e.g. its disk is full. Others are about the request.
     if (error.status < 500) return error;
-    const message = `The server refused with error ${error.code}: ${error.message}`;
+    const hint = NO_SPACE_CODES.has(error.code) ? `. ${NO_SPACE}` : '';
+    const message = `The server refused with error ${error.code}: ${error.message}${hint}`;
     return new StreamUnavailable(message, 'refused', { cause: error });
   }
   if (isNoResponders(error)) return new NoLeader(error);

@@ -53,6 +53,11 @@ export interface JetStreamOptions extends JetStreamConnectionOptions {
   readonly onMadeAgain?: (stream: string) => void;
 }
 
+/** Unanswered appends after which the server is asked whether it answers at all. */
+const UNANSWERED_MAX = 2;
+/** Time for which an unanswered append counts, ms: members append at least every 12 s. */
+const UNANSWERED_MS = 30_000;
+
 /** Known facts about a stream since its first use here. */
 interface KnownStream {
   readonly identity: string;
@@ -106,6 +111,10 @@ export class JetStream implements Stream {
   /** Logs that each use makes again if they are missing. */
   readonly #madeAgain = new Map<string, StreamSpec>();
   readonly #making = new Map<string, Promise<StreamState>>();
+  /** Successive appends without an answer, by stream. */
+  readonly #unanswered = new Map<string, number>();
+  /** Servers that answer but do not store, by stream, with the time of the last sign of it. */
+  readonly #unstored = new Map<string, { readonly server: string; readonly atMs: number }>();
   readonly #open = new Set<{ close(): Promise<void> }>();
 
   constructor(connection: JetStreamConnection, options: JetStreamOptions) {
@@ -163,6 +172,8 @@ export class JetStream implements Stream {
     };
     try {
       const ack = await this.#publish(append, options);
+      this.#unanswered.delete(stream);
+      this.#unstored.delete(stream);
       if (ack.duplicate) return { kind: 'duplicate', sequence: ack.seq };
       // A reused sequence: the stream was replaced, or has lost its end.
       if (ack.seq <= known.acknowledged) await this.#checkEnd(stream, known);
@@ -170,8 +181,23 @@ export class JetStream implements Stream {
       known.last = Math.max(known.last, ack.seq);
       return { kind: 'appended', sequence: ack.seq };
     } catch (error) {
+      if (error instanceof StreamUnavailable && error.outcome === 'unknown') {
+        void this.#recordUnanswered(stream);
+      }
       return this.#refused(append, error);
     }
+  }
+
+  /** A server whose disk is full answers requests, and no append. */
+  async #recordUnanswered(stream: string): Promise<void> {
+    const count = (this.#unanswered.get(stream) ?? 0) + 1;
+    this.#unanswered.set(stream, count);
+    if (count < UNANSWERED_MAX) return;
+    const { streams } = this.#connection.manager;
+    const info = await this.#connection.request(() => streams.info(stream)).catch(() => undefined);
+    if (info === undefined || !this.#unanswered.has(stream)) return;
+    const server = info.cluster?.leader ?? this.#connection.nats.info?.server_name ?? '';
+    this.#unstored.set(stream, { server, atMs: this.#connection.clock.elapsed() });
   }
 
   #publish({ stream, subject, data }: Append, options: Partial<JetStreamPublishOptions>) {
@@ -224,7 +250,18 @@ export class JetStream implements Stream {
   }
 
   health(): StreamHealth {
-    return this.#connection.health();
+    const health = this.#connection.health();
+    const sinceMs = this.#connection.clock.elapsed() - UNANSWERED_MS;
+    const unstored = [...this.#unstored].filter(([, { atMs }]) => atMs >= sinceMs);
+    if (unstored.length === 0) return health;
+    const streams = unstored.map(([stream]) => stream).join(', ');
+    const names = [...new Set(unstored.map(([, { server }]) => server))].sort().join(', ');
+    return {
+      state: 'unavailable',
+      reason:
+        `NATS answers, but stores nothing on ${streams}: the disk of ${names} is probably full. ` +
+        'Free space there, then restart that nats-server; nothing acknowledged is lost',
+    };
   }
 
   async close(): Promise<void> {

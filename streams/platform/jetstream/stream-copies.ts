@@ -41,6 +41,8 @@ export interface StreamDescription {
 export class StreamCopies {
   readonly #connection: JetStreamConnection;
   readonly #requested: Copies | undefined;
+  /** As of the last description. */
+  #seen: readonly StreamDescription[] = [];
 
   /** @param asked number from the settings; undefined: 3 if the server is in a cluster, else 1 */
   constructor(connection: JetStreamConnection, requested?: Copies) {
@@ -55,7 +57,16 @@ export class StreamCopies {
 
   /** All streams of the account, by name. Throws `StreamUnavailable`. */
   async describe(): Promise<StreamDescription[]> {
-    return this.#described(await this.#list());
+    const described = this.#described(await this.#list());
+    this.#seen = described;
+    return described;
+  }
+
+  /** Server that led the stream at the last description, or the only one; undefined: unknown. */
+  leaderOf(stream: string): string | undefined {
+    const { info } = this.#connection.nats;
+    if (info?.cluster === undefined) return info?.server_name;
+    return this.#seen.find(({ name }) => name === stream)?.leader;
   }
 
   /**

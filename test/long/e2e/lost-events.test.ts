@@ -73,7 +73,7 @@ test(
     const { audit, ...findings } = findingsOf({ rows, fired, sent, duplicates, ...outcome });
     t.comment(`${rows} rows, ${fired} incidents, ${sent} messages, ${duplicates} duplicates`);
     t.same({ ...findings, audit: [] }, NOTHING_FOUND);
-    t.ok(audit.length > 0, 'the bodies of commits are gone, and their headers are verified');
+    t.ok(audit.length > 0, 'bodies of commits are lost, and their headers are verified');
     for (const finding of audit) t.match(finding, /Its body is missing/);
   },
 );
