@@ -314,3 +314,11 @@ test('a graceful stop during a storm of writes loses nothing acknowledged', asyn
   const again = await start(t, { folder });
   for (const { acknowledged } of storms) await checkStored(t, again.demo, acknowledged);
 });
+
+test('a signal opens no debugger', async (t) => {
+  const program = await startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' });
+  process.kill(program.pid, 'SIGUSR1');
+  t.equal((await program.get('/healthz')).status, 200);
+  t.equal(await program.stop(), 0);
+  t.notMatch(program.log(), /Debugger/);
+});
