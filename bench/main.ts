@@ -34,6 +34,10 @@ const benches: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>>
     const { run } = await import('./cluster.ts');
     return { run: () => run(flags) };
   },
+  restart: async () => {
+    const { run } = await import('./restart.ts');
+    return { run: () => run(flags) };
+  },
   dashboard: () => import('./dashboard.ts'),
 };
 

@@ -12,6 +12,7 @@
  * restart midway finds the rest.
  */
 import type { EndedInstance } from '../../sqlite/platform/control/instance-reads.ts';
+import { DamagedRow } from '../../sqlite/platform/row-checksum.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { itemsInTurns, nextTurn } from '../../streams/platform/operators.ts';
@@ -52,6 +53,8 @@ export interface RetentionDeps {
   readonly onRemoved?: (kind: RetainedKind, count: number) => void;
   /** Called when the stream did not answer. The rest is removed the next time. */
   readonly onLost?: () => void;
+  /** Called for a damaged row, behind which nothing of its kind is removed in its project. */
+  readonly onDamaged?: (row: DamagedRow) => void;
 }
 
 /** Kinds of items that are kept for a limited time, as named in metrics. */
@@ -93,11 +96,21 @@ async function retainProject(
   signal: AbortSignal,
 ): Promise<void> {
   const work = new ProjectRetention(deps, project, signal);
-  await work.records('incident', incidentEnd, forgetIncident);
-  await work.records('notice', noticeEnd, (draft, id) => removeRecord(draft, 'notice', id));
-  await work.instances('alertInstance', (draft, id) => draft.forget('alertInstance', id));
-  await work.instances('delivery', forgetDelivery);
-  await work.commits();
+  const steps = [
+    () => work.records('incident', incidentEnd, forgetIncident),
+    () => work.records('notice', noticeEnd, (draft, id) => removeRecord(draft, 'notice', id)),
+    () => work.instances('alertInstance', (draft, id) => draft.forget('alertInstance', id)),
+    () => work.instances('delivery', forgetDelivery),
+    () => work.commits(),
+  ];
+  for (const step of steps) {
+    try {
+      await step();
+    } catch (error) {
+      if (!(error instanceof DamagedRow)) throw error;
+      deps.onDamaged?.(error);
+    }
+  }
 }
 
 class ProjectRetention {

@@ -4,6 +4,7 @@
  * has a queue at the project's owner, which publishes the attempts that may start.
  */
 import type { AttemptEnd } from '../../machines/delivery/attempt-cap.ts';
+import { DamagedRow } from '../../sqlite/platform/row-checksum.ts';
 import {
   type ConsumerSpec,
   partitionOf,
@@ -30,6 +31,7 @@ export const deliveriesSpec: StreamSpec = {
   subjects: ['svc.deliveries.*'],
   retention: 'workQueue',
   duplicateWindowMs: 120_000,
+  whenMissing: 'replace',
 };
 
 /**
@@ -103,19 +105,28 @@ export interface RecordedAttempt extends OpenAttempt {
   readonly startedMs: number;
 }
 
-/** Due deliveries and open attempts, from all rows of the projects for which `owns` is true. */
+/**
+ * Due deliveries and open attempts, from all rows of the projects for which `owns` is true. A damaged
+ * row hides those behind it in its project only.
+ */
 export async function outstandingDeliveries(
   host: Host,
   owns: (project: string) => boolean = () => true,
+  onDamaged: (row: DamagedRow) => void = () => {},
 ): Promise<{ due: Instance<'delivery'>[]; sending: RecordedAttempt[] }> {
   const due: Instance<'delivery'>[] = [];
   const sending: RecordedAttempt[] = [];
   for (const project of host.projects().filter(owns)) {
-    for await (const row of liveInstances(host.view(project), 'delivery')) {
-      if (nextAttemptOf(row) !== undefined) due.push(row);
-      if (row.value !== 'sending') continue;
-      const { attemptId = '', startedMs = 0 } = row.context.attempts.at(-1) ?? {};
-      sending.push({ project, delivery: row.instance, attemptId, startedMs });
+    try {
+      for await (const row of liveInstances(host.view(project), 'delivery')) {
+        if (nextAttemptOf(row) !== undefined) due.push(row);
+        if (row.value !== 'sending') continue;
+        const { attemptId = '', startedMs = 0 } = row.context.attempts.at(-1) ?? {};
+        sending.push({ project, delivery: row.instance, attemptId, startedMs });
+      }
+    } catch (error) {
+      if (!(error instanceof DamagedRow)) throw error;
+      onDamaged(error);
     }
   }
   return { due, sending };

@@ -93,11 +93,13 @@ export class Sweeps {
 
   /** A faulty row does not delay others. Returns the wait before the next sweep, ms. */
   async #sweep(): Promise<number> {
-    const { host, ownership, isOpen, onBegin, onDue, onLost } = this.#deps;
+    const { host, ownership, isOpen, onBegin, onDue, onLost, onFault } = this.#deps;
     this.#isChanged = false;
     onBegin();
-    const { due, sending } = await outstandingDeliveries(host, (project) =>
-      ownership.owns(project),
+    const { due, sending } = await outstandingDeliveries(
+      host,
+      (project) => ownership.owns(project),
+      (row) => onFault('sweep of a project', row),
     );
     for (const row of due) await this.#handle(row.instance, () => onDue(row));
     let nextMs = SWEEP_MS;

@@ -50,9 +50,18 @@ const COMMITS_MAX = 10_000;
 export class SnapshotKeeper {
   readonly #deps: SnapshotKeeperDeps;
   #underWay: Promise<SnapshotManifest | 'superseded'> | undefined;
+  #coveredMs: number | undefined;
 
   constructor(deps: SnapshotKeeperDeps) {
     this.#deps = deps;
+  }
+
+  /**
+   * Time up to which the newest snapshot has every commit, Unix ms, as of the last check; undefined:
+   * there is none, or another member keeps it.
+   */
+  coveredMs(): number | undefined {
+    return this.#coveredMs;
   }
 
   /** Writes one whenever it is due, until `signal` aborts. */
@@ -100,13 +109,16 @@ export class SnapshotKeeper {
 
   async #isDue(): Promise<boolean> {
     const { ownership, stream, clock, appliedSequence } = this.#deps;
+    this.#coveredMs = undefined;
     // An empty projection needs none: a joining member reads what there is.
     if (!ownership.owns(SYSTEM_PROJECT) || appliedSequence() === 0) return false;
     const newest = await newestSnapshot(stream);
     if (newest === undefined) return true;
     const { createdMs, position } = newest;
-    if (appliedSequence() === position.applied) return false;
     const nowMs = clock.now();
+    const isCurrent = appliedSequence() === position.applied;
+    this.#coveredMs = isCurrent ? nowMs : createdMs;
+    if (isCurrent) return false;
     const isOld = nowMs - createdMs >= AGE_MS_MAX || isAhead(createdMs, nowMs);
     return isOld || appliedSequence() - position.applied >= COMMITS_MAX;
   }

@@ -34,6 +34,7 @@ export const samplesSpec: StreamSpec = {
   subjects: ['svc.samples.>'],
   retention: 'log',
   duplicateWindowMs: 120_000,
+  whenMissing: 'continue',
 };
 
 /**
@@ -43,6 +44,11 @@ const BREAKS_MAX = 4;
 /** Maximum number of entries that a reader may be behind; reading then waits for it. */
 const BACKLOG_MAX = 256;
 
+/** Pattern of the subjects of a partition: one for each kind of entry. */
+export function partitionSubject(partition: number): string {
+  return `svc.samples.${partition}.>`;
+}
+
 /** Appends one entry; durable when it resolves, with its sequence. Throws `StreamUnavailable`. */
 export async function appendEntry(
   stream: Stream,
@@ -51,10 +57,21 @@ export async function appendEntry(
 ): Promise<number> {
   const subject = `svc.samples.${partition}.${entry.kind}`;
   const data = encodeEntry(entry);
-  writtenTo(stream).remember(data, entry);
+  writtenTo(stream).remember({ data, entry, partition });
   const outcome = await stream.append({ stream: SAMPLES_STREAM, subject, data });
   if (outcome.kind === 'wrongLastSequence') throw new Error('An unconditional append was rejected');
   return outcome.sequence;
+}
+
+/**
+ * Appends again the batches that this process has appended and not read back yet, e.g. because the
+ * stream was deleted in between. Rows that are stored twice count once.
+ */
+export async function appendUnread(stream: Stream): Promise<void> {
+  const unread = writtenTo(stream).unread();
+  for (const { entry, partition } of unread) {
+    if (entry.kind === 'batch') await appendEntry(stream, partition, entry);
+  }
 }
 
 /**
@@ -86,6 +103,15 @@ export async function* pastEntries(
       await read.close();
     }
   }
+}
+
+/** The first entry of a partition that the log still has; undefined if it has none. */
+export async function firstEntryOf(
+  stream: Stream,
+  partition: number,
+): Promise<PlacedEntry | undefined> {
+  for await (const first of pastEntries(stream, { sequence: 1 }, { partition })) return first;
+  return undefined;
 }
 
 /** Markers of rules in the log, except those whose writer's lease had expired: see `isStale`. */
@@ -189,6 +215,7 @@ const WRITTEN_KEPT = 64;
 interface WrittenEntry {
   readonly data: Uint8Array;
   readonly entry: LogEntry;
+  readonly partition: number;
 }
 
 /**
@@ -199,8 +226,13 @@ interface WrittenEntry {
 class WrittenEntries {
   readonly #kept = new BoundedCache<number, WrittenEntry>(WRITTEN_KEPT);
 
-  remember(data: Uint8Array, entry: LogEntry): void {
-    this.#kept.set(fingerprint(data), { data, entry });
+  remember(written: WrittenEntry): void {
+    this.#kept.set(fingerprint(written.data), written);
+  }
+
+  /** Those that were not found by their bytes yet. */
+  unread(): readonly WrittenEntry[] {
+    return [...this.#kept.values()];
   }
 
   take(data: Uint8Array): LogEntry | undefined {

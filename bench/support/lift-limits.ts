@@ -7,7 +7,10 @@ import { runInProcess } from '../../test/support/program.ts';
  * service.
  */
 export async function liftLimits(folder: string): Promise<void> {
-  const lifted = ['samplesPerSecond', 'ingestBytesPerSecond', 'headBytes', 'instances'] as const;
+  const lifted = [
+    ...(['samplesPerSecond', 'ingestBytesPerSecond', 'headBytes', 'instances'] as const),
+    ...(['vms', 'series'] as const),
+  ];
   const options = lifted.flatMap((name) => {
     const option = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     return [`--${option}`, String(PROJECT_LIMITS[name].max)];

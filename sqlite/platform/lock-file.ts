@@ -32,8 +32,9 @@ export class FolderLocked extends Error {
 
 /**
  * Locks `folder`, creating it (mode 0700) if missing. Throws `FolderLocked`, or what mkdir throws.
+ * @param setting the setting that names the folder, for the message
  */
-export function lockFolder(folder: string): FolderLock {
+export function lockFolder(folder: string, setting = 'SVC_DATA'): FolderLock {
   makeFolder(folder, 0o700);
   const pidFile = join(folder, 'svc.pid');
   const path = join(folder, 'svc.lock');
@@ -46,7 +47,7 @@ export function lockFolder(folder: string): FolderLock {
     if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error;
     throw new FolderLocked(
       `The data folder ${folder} is in use by ${holder(pidFile)}: stop it, or give this one ` +
-        'another folder with SVC_DATA',
+        `another folder with ${setting}`,
     );
   }
   held.add(database);

@@ -8,6 +8,7 @@ import { hash } from 'node:crypto';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { assertWithinOnceMax, type OnceStore } from '../../streams/platform/once-store.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
+import { countChangesOf } from './change-count.ts';
 import { type Migration, openDatabase, type SqliteDatabase } from './database.ts';
 import { checksumOf } from './row-checksum.ts';
 
@@ -34,6 +35,8 @@ export const claimsMigrations: readonly Migration[] = [
       CREATE INDEX claims_by_end ON claims (until_ms);`,
   },
   { id: 2, sql: 'ALTER TABLE claims ADD COLUMN checksum INTEGER' },
+  // An expired key that is deleted may return.
+  { id: 3, sql: countChangesOf({ claims: ['INSERT', 'UPDATE'] }) },
 ];
 
 /** Throws what `openDatabase` throws. */
@@ -43,6 +46,8 @@ export function openOnceStore(options: OnceStoreOptions): SqliteOnceStore {
     synchronous: 'FULL',
     migrations: claimsMigrations,
   });
+  // A log that is cut later must not take back the schema, which has the file's identity.
+  database.pragma('wal_checkpoint(TRUNCATE)');
   return new SqliteOnceStore(database, options.clock);
 }
 

@@ -44,7 +44,7 @@ export interface HistoryCheck extends CheckReport {
 
 /**
  * Responds to `HISTORY_CHECK_PATH` with a `HistoryCheck`, after `CheckProgress`.
- * @param folder the data folder
+ * @param folder the folder of history.db
  */
 export function historyRoutes(history: History, folder: string): Record<string, AdminRoute> {
   return {

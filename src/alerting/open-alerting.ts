@@ -1,6 +1,8 @@
 /** Opens the alerting room: the evaluator over the sample log, and the rules it evaluates. */
+import { join } from 'node:path';
 import { createAlerting } from '../../actors/alerting/alerting.ts';
 import { announceContested } from '../../actors/alerting/contested-vms.ts';
+import { Checkpoints } from '../../actors/alerting/evaluator/checkpoints.ts';
 import { SamplePipeline } from '../../actors/alerting/evaluator/sample-pipeline.ts';
 import { retainSamples } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { watchInstanceLimit } from '../../actors/alerting/instance-limit.ts';
@@ -15,9 +17,11 @@ import type { Part } from '../../actors/platform/supervision.ts';
 import type { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import type { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import type { RefusedReadings } from '../../actors/telemetry/ingest/refused-readings.ts';
+import { watchSampleLog } from '../../actors/telemetry/sample-log-watch.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { VmSources } from '../../actors/vms/vm-sources.ts';
+import { CheckpointFiles } from '../../sqlite/alerting/checkpoint-files.ts';
 import { ready, starting } from '../platform/health.ts';
 import type { LostWork, RoomBase, Storage } from '../platform/room-base.ts';
 
@@ -35,14 +39,22 @@ export interface AlertingParts {
   readonly lost: LostWork;
 }
 
+/** Folder of the checkpoints of evaluation, in the data folder. */
+const CHECKPOINTS_FOLDER = 'checkpoints';
+
 export function openAlerting(parts: AlertingParts) {
   const { host, intake } = parts;
   const { clock, random, health } = parts.base;
   const evaluator = openEvaluator(parts);
-  health.watch({ kind: 'sample log' }, () =>
+  health.watch({ kind: 'sample log', neededFor: 'acting' }, () =>
     evaluator.isCaughtUp()
       ? ready
       : starting('The sample log is still being read. No action is needed'),
+  );
+  health.watch({ kind: 'newest rows' }, () =>
+    evaluator.isHistoryWhole()
+      ? ready
+      : starting('The newest rows are still being read from the sample log. No action is needed'),
   );
   const alerting = createAlerting({
     host,
@@ -56,15 +68,30 @@ export function openAlerting(parts: AlertingParts) {
 }
 
 function openEvaluator({ base, storage, host, vms, intake }: AlertingParts): SamplePipeline {
-  const { clock, metrics, log } = base;
+  const { clock, metrics, log, settings } = base;
   const { stream, history, ownership } = storage;
   const edgeFaults = metrics.counter('svc_edge_faults_total', 'Edges that could not be decided');
+  const checkpointFaults = metrics.counter(
+    'svc_checkpoint_faults_total',
+    'Checkpoints of evaluation that could not be written or used',
+  );
+  const checkpoints = new Checkpoints({
+    store: new CheckpointFiles(join(settings.data, CHECKPOINTS_FOLDER)),
+    stream,
+    clock,
+    host,
+    onFault(what, error) {
+      checkpointFaults.inc();
+      log.warn({ err: error, part: 'evaluator' }, `${what}; evaluation continues without it`);
+    },
+  });
   return new SamplePipeline({
     host,
     stream,
     clock,
     history,
     ownership,
+    checkpoints,
     recovery: history,
     clockAhead: (sinceMs) => intake.clocks.ahead(sinceMs),
     onHeard: vms.datacenters.heardInLog,
@@ -111,13 +138,40 @@ function runningParts(parts: AlertingParts, pipeline: SamplePipeline): Part[] {
     {
       name: 'sample retention',
       run(signal) {
-        const memberFloors = () => member.floors();
+        const memberFloors = (partition: number) => member.floorsOf(partition);
         const onLost = lost('sample retention');
         const deps = { ...acting, stream, history, pipeline, memberFloors, onLost };
         return retainSamples(deps, signal);
       },
     },
+    ...(member.isAlone ? [] : [sampleLogPart(parts, pipeline)]),
   ];
+}
+
+/** Streams on servers can be deleted under the running service; those in files cannot. */
+function sampleLogPart({ base, storage }: AlertingParts, { stored }: SamplePipeline): Part {
+  const { clock, log } = base;
+  const { stream, history } = storage;
+  const part = 'sample log watch';
+  return {
+    name: part,
+    run(signal) {
+      const deps = {
+        stream,
+        clock,
+        history,
+        stored,
+        onMadeAgain: () =>
+          log.warn(
+            { part },
+            'The stream SAMPLES_0 was deleted and made again: rows in memory are flushed to history',
+          ),
+        onFault: (error: unknown) =>
+          log.warn({ part, err: error }, 'The sample log was not looked at; it will be retried'),
+      };
+      return watchSampleLog(deps, signal);
+    },
+  };
 }
 
 function instanceLimitPart(

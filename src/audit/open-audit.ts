@@ -115,13 +115,13 @@ const DAY_MS = 86_400_000;
 
 /** Removes commits, incidents and excerpts after their retention. */
 export function retentionPart(parts: {
-  readonly base: Pick<RoomBase, 'settings' | 'clock' | 'metrics'>;
+  readonly base: Pick<RoomBase, 'settings' | 'clock' | 'log' | 'metrics'>;
   readonly storage: Pick<Storage, 'secrets' | 'ownership'>;
   readonly host: RunningHost;
   readonly lost: LostWork;
 }): Part {
   const { host, lost } = parts;
-  const { clock, metrics, settings } = parts.base;
+  const { clock, log, metrics, settings } = parts.base;
   const { ownership, secrets } = parts.storage;
   const removed = metrics.counter('svc_retention_removed_total', 'Records removed by retention', [
     'kind',
@@ -134,6 +134,8 @@ export function retentionPart(parts: {
     forgetExcerpts: (deliveries: readonly string[]) => secrets.excerpts.delete(deliveries),
     onRemoved: (kind: string, count: number) => removed.inc({ kind }, count),
     onLost: lost('retention'),
+    onDamaged: (row: Error) =>
+      log.error({ err: row, part: 'retention' }, 'A damaged row keeps others from being removed'),
   };
   return { name: 'retention', run: (signal) => retain(deps, signal) };
 }

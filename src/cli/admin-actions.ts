@@ -29,10 +29,12 @@ import {
 import { RESTORED_PATH } from '../admin/restored-routes.ts';
 import { SNAPSHOT_PATH } from '../admin/snapshot-routes.ts';
 import { ListTransitionsResponseSchema } from '../gen/svc/audit/v1/audit_pb.ts';
+import type { Settings } from '../platform/settings/settings.ts';
 import type { Action } from './client/action.ts';
 import type { Input } from './client/arguments.ts';
 import { table } from './client/output.ts';
 import { localTime, NOT_OBSERVED } from './client/texts.ts';
+import type { ClientPorts } from './command.ts';
 import { transitionTable } from './transition-table.ts';
 
 const project = { name: 'PROJECT' } as const;
@@ -93,6 +95,12 @@ function limitTable({ limits, used, unevaluated }: LimitReport): string {
   return unevaluated === 0 ? text : `${text}${unevaluated} instances are not evaluated\n`;
 }
 
+/** What an action has without a service. */
+export interface OfflineContext {
+  readonly settings: Settings;
+  readonly ports: Pick<ClientPorts, 'clock' | 'random'>;
+}
+
 /** One action of the operator. */
 export interface AdminAction extends Pick<Action, 'summary' | 'positionals' | 'options'> {
   /** Words on the command line: `project create`. */
@@ -118,6 +126,11 @@ export interface AdminAction extends Pick<Action, 'summary' | 'positionals' | 'o
    * @param text standard input; '' if it is not read
    */
   readonly ask: (input: Input, text: string) => Readonly<Record<string, string>>;
+  /** Does the same without a service, for actions that a service that cannot start needs. */
+  readonly offline?: (
+    body: Readonly<Record<string, string>>,
+    context: OfflineContext,
+  ) => Promise<unknown>;
   /**
    * Renders the response for people, with a final newline and without the secret. The type of the
    * response is that of its route.
@@ -289,11 +302,12 @@ function elsewhereText(elsewhere: ListedCollector['readings'][number]['elsewhere
 function keyTable(keys: readonly ListedCollectorKey[]): string {
   const seconds = (ms: number | undefined) => localTime(ms && Math.floor(ms / 1000));
   return table(
-    ['ID', 'DATACENTER', 'PROJECT', 'LAST 4', 'UNTIL', 'LAST USED'],
-    keys.map(({ id, datacenter, projects, lastFour, expiresMs, lastUsedMs }) => [
+    ['ID', 'DATACENTER', 'PROJECT', 'NETWORKS', 'LAST 4', 'UNTIL', 'LAST USED'],
+    keys.map(({ id, datacenter, projects, networks, lastFour, expiresMs, lastUsedMs }) => [
       id,
       datacenter,
       projects?.join(', ') ?? 'every',
+      networks?.join(', ') ?? 'any',
       lastFour,
       seconds(expiresMs),
       seconds(lastUsedMs),

@@ -5,6 +5,10 @@
  */
 import { userInfo } from 'node:os';
 import { closestName } from '../../actors/platform/closest-name.ts';
+import { SchemaMismatch } from '../../sqlite/platform/database.ts';
+import { FolderLocked } from '../../sqlite/platform/lock-file.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { StreamMisconfigured, StreamUnavailable } from '../../streams/platform/stream.ts';
 import { AdminFault, askService, NoAnswer, NoService } from '../admin/admin-client.ts';
 import {
   type ChangedPerson,
@@ -17,6 +21,7 @@ import {
   type RevokedKey,
   type UnlinkedPerson,
 } from '../admin/identity-routes.ts';
+import { ConfigError } from '../platform/settings/config.ts';
 import {
   type AdminAction,
   auditActions,
@@ -36,6 +41,7 @@ import { localTime } from './client/texts.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { memberActions } from './member-actions.ts';
 import { rekeyAction } from './rekey-action.ts';
+import { restoreEventsAction } from './restore-events-action.ts';
 import { dataOption, requestedSettings } from './service-folder.ts';
 import { streamActions } from './stream-actions.ts';
 
@@ -102,8 +108,9 @@ async function perform(
     ...(act.isChange && { requestId }),
     operator: operatorName(environment),
   };
-  const folder = requestedSettings(input, environment).data;
-  const answer = await ask(folder, act.path, body);
+  const settings = requestedSettings(input, environment);
+  const offline = act.offline && (() => act.offline?.(body, { settings, ports: client }));
+  const answer = await ask(settings.data, act.path, body, offline);
   const isLost = (answer as { readonly secretAvailable?: boolean }).secretAvailable === false;
   if (input.isOn('json')) stdout(json(answer));
   else if (!isLost) printAnswer(act, answer, { stdout, stderr });
@@ -133,7 +140,12 @@ export function optionsOf({ options = [], isChange }: AdminAction): Option[] {
   return [...options, ...(isChange ? [requestIdOption] : []), ...sharedOptions];
 }
 
-async function ask(folder: string, path: string, body: Record<string, string>): Promise<unknown> {
+async function ask(
+  folder: string,
+  path: string,
+  body: Record<string, string>,
+  offline?: () => Promise<unknown> | undefined,
+): Promise<unknown> {
   try {
     return await askService(folder, path, undefined, body);
   } catch (error) {
@@ -144,9 +156,27 @@ async function ask(folder: string, path: string, body: Record<string, string>): 
       );
     }
     if (!(error instanceof NoService)) throw error;
+    if (offline !== undefined) return withoutService(offline);
     throw new AdminFault(
       `no service is running on ${folder}. Start it ("svc serve", or "systemctl start svc" if it is installed), or pass --data`,
     );
+  }
+}
+
+/** Faults that an operator can act on become those of the command. */
+async function withoutService(act: () => Promise<unknown> | undefined): Promise<unknown> {
+  try {
+    return await act();
+  } catch (error) {
+    const isKnown =
+      error instanceof Refusal ||
+      error instanceof FolderLocked ||
+      error instanceof StreamUnavailable ||
+      error instanceof StreamMisconfigured ||
+      error instanceof SchemaMismatch;
+    if (isKnown) throw new AdminFault(error.message, { cause: error });
+    if (error instanceof ConfigError) throw new AdminFault(error.problems.join('\n'));
+    throw error;
   }
 }
 
@@ -446,5 +476,6 @@ export const actions: readonly AdminAction[] = [
   ...streamActions,
   ...memberActions,
   rekeyAction,
+  restoreEventsAction,
   ...bounceActions,
 ];

@@ -97,7 +97,7 @@ async function requested(
     if (error instanceof NoService) {
       const hint =
         'Start it with "svc serve", or specify its folder with --data. If no service runs on the folder, ' +
-        'copy it as a whole: cp -a';
+        'copy it as a whole, and the folder of SVC_HISTORY_DATA: cp -a';
       throw new Fault(`No service is running on ${folder}`, { hint });
     }
     if (error instanceof AdminFault) throw new Fault(error.message);
@@ -109,8 +109,9 @@ async function restore(context: ActionContext): Promise<number> {
   const { input, print } = context;
   const from = resolve(input.positional(0));
   const settings = settingsOf(context);
-  const { data, masterKeyFile } = settings;
+  const { data, historyData, masterKeyFile } = settings;
   const to = resolve(data);
+  const historyTo = resolve(historyData);
   let stream: Stream | undefined;
   const progress = new Progress(context);
   const onProgress = ({ step, bytes, total }: RestoreProgress) =>
@@ -120,7 +121,7 @@ async function restore(context: ActionContext): Promise<number> {
     const key = { masterKeyFile: resolve(masterKeyFile), keyId };
     if (settings.natsUrl !== null) stream = await openNats(settings, context.ports);
     const remote = stream && { stream, specs: backedUpStreams };
-    const request = { from, to, ...key, onProgress, ...(remote && { remote }) };
+    const request = { from, to, historyTo, ...key, onProgress, ...(remote && { remote }) };
     const { manifest, hasKey } = await restoreBackup(request);
     const next = nextSteps({ ...manifest, masterKeyFile, hasKey, data });
     if (context.json) print(json({ folder: to, ...manifest, hasKey, next }));

@@ -6,6 +6,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DamagedChunk } from '../../sqlite/telemetry/history/chunk/chunk-check.ts';
+import { HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
 import { AdminFault, askService, NoService } from '../admin/admin-client.ts';
 import {
   type CheckProgress,
@@ -15,6 +16,7 @@ import {
   type HistoryStatsAnswer,
 } from '../admin/history-routes.ts';
 import { DataFolderUnusable, toDataFolderFault } from '../platform/data-folder.ts';
+import { historyFolderOnDisk } from '../platform/history-folder.ts';
 import { ConfigError } from '../platform/settings/config.ts';
 import { bytesText, count, tableLines } from '../platform/table.ts';
 import { ProgressLine } from './client/progress-line.ts';
@@ -61,6 +63,8 @@ export const historyCommand: Command = {
 interface Requested {
   readonly what: 'stats' | 'check';
   readonly folder: string;
+  /** Folder of history.db, if no service runs. */
+  readonly historyFolder: string;
   readonly json: boolean;
 }
 
@@ -79,29 +83,34 @@ function parseArguments(
   }
   try {
     const settings = settingsOfService(flags, environment);
-    return { what, folder: settings.data, json: flags.length < rest.length };
+    const historyFolder = historyFolderOnDisk(settings);
+    return { what, folder: settings.data, historyFolder, json: flags.length < rest.length };
   } catch (error) {
     if (error instanceof ConfigError) return { problem: error.problems.join('\n') };
     throw error;
   }
 }
 
-async function stats({ folder, json }: Requested, surroundings: Surroundings): Promise<number> {
+async function stats(requested: Requested, surroundings: Surroundings): Promise<number> {
+  const { folder, json } = requested;
   // The service is the same program and responds with this type.
   const ask = async () => (await askService(folder, HISTORY_STATS_PATH)) as HistoryStatsAnswer;
-  const answer = await askOrRead(folder, surroundings, ask, (history) => ({
+  const answer = await askOrRead(requested, surroundings, ask, (history) => ({
     stored: history.stored(),
   }));
   surroundings.stdout(json ? jsonText(answer) : statsText(answer));
   return EXIT_OK;
 }
 
-async function check({ folder, json }: Requested, surroundings: Surroundings): Promise<number> {
+async function check(requested: Requested, surroundings: Surroundings): Promise<number> {
+  const { folder, json } = requested;
   const progress = new ProgressLine(surroundings, 'checked', 'chunks');
   const onProgress = ({ checked, chunks }: CheckProgress) => progress.show(checked, chunks);
   const onLine = (line: unknown) => onProgress(line as CheckProgress);
   const ask = async () => (await askService(folder, HISTORY_CHECK_PATH, onLine)) as HistoryCheck;
-  const report = await askOrRead(folder, surroundings, ask, (history) => history.check(onProgress));
+  const report = await askOrRead(requested, surroundings, ask, (history) =>
+    history.check(onProgress),
+  );
   progress.end();
   surroundings.stdout(json ? jsonText(report) : checkText(report));
   return report.damaged.length === 0 && !isDamaged(report.files) ? EXIT_OK : EXIT_FAULT;
@@ -111,7 +120,7 @@ type HistoryOnDisk = import('../admin/history-routes.ts').HistoryOnDisk;
 
 /** The response of the service or, if none runs, the content of the file. */
 async function askOrRead<T>(
-  folder: string,
+  { folder, historyFolder }: Requested,
   { stderr }: Surroundings,
   ask: () => Promise<T>,
   read: (history: HistoryOnDisk) => T | Promise<T>,
@@ -121,7 +130,7 @@ async function askOrRead<T>(
   } catch (error) {
     if (!(error instanceof NoService)) throw error;
   }
-  const path = join(folder, 'history.db');
+  const path = join(historyFolder, HISTORY_FILE);
   if (!existsSync(path)) {
     throw new DataFolderUnusable(
       `${path} does not exist. Specify the data folder of the service with --data or SVC_DATA`,

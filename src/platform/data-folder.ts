@@ -25,13 +25,13 @@ const remedies: readonly (readonly [RegExp, string])[] = [
 
 /**
  * The error as `DataFolderUnusable` if it is a fault of files or databases, else unchanged. `path`
- * is the folder, or the file in it, that was in use.
+ * is the folder, or the file in it, that was in use, and `setting` names the folder.
  */
-export function toDataFolderFault(error: unknown, path: string): unknown {
+export function toDataFolderFault(error: unknown, path: string, setting = 'SVC_DATA'): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error;
   const code = String(error.code);
   const remedy = remedies.find(([pattern]) => pattern.test(code))?.[1];
   if (remedy === undefined) return error;
-  const message = `SVC_DATA ${path} cannot be used: ${remedy} (${code}: ${error.message})`;
+  const message = `${setting} ${path} cannot be used: ${remedy} (${code}: ${error.message})`;
   return new DataFolderUnusable(message, { cause: error });
 }

@@ -388,6 +388,25 @@ export function diskCheck(folder: string, disk: () => DiskState): HealthCheck {
   };
 }
 
+/**
+ * Checks the free space of a disk that has history alone. Without space, rows stay in memory and in
+ * the log; nothing else waits for it.
+ */
+export function historyDiskCheck(folder: string, disk: () => DiskState): HealthCheck {
+  return () => {
+    const { freeBytes, reserveBytes } = disk();
+    if (freeBytes >= reserveBytes) return ready;
+    const [freeMib, reserveMib] = [freeBytes, reserveBytes].map((bytes) => Math.floor(bytes / MIB));
+    const isFull = freeBytes < FREE_MIB_MIN * MIB;
+    const summary = `The disk of the history is ${isFull ? '' : 'nearly '}full`;
+    const reason =
+      `${folder} has ${freeMib} MiB free, less than the ${reserveMib} of SVC_DISK_RESERVE: once it is ` +
+      'full, new rows stay in memory and in the log on the data disk. Free some space, or lower ' +
+      'SVC_RETENTION_DAYS';
+    return { state: 'degraded', reason, summary };
+  };
+}
+
 /** A fault whose sentence names nothing of this host, so operators and callers read the same. */
 export function faulty(state: 'degraded' | 'notReady', sentence: string): PartHealth {
   return { state, reason: sentence, summary: sentence };

@@ -10,7 +10,7 @@ import type { Clock } from '../../streams/platform/clock.ts';
 /** Seconds: from a cache hit to the longest query. */
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 2.5, 10];
 
-/** Labels must have few values: never an id, a path, a project. */
+/** Labels must have few values: never an id, a path, or a project without a bound on their number. */
 export interface Metrics {
   /** `read`, if given, returns the whole count at each scrape. */
   counter<L extends string>(

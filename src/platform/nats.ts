@@ -14,10 +14,10 @@ import {
   tokenAuthenticator,
   usernamePasswordAuthenticator,
 } from '@nats-io/transport-node';
-import type { Clock } from '../../streams/platform/clock.ts';
 import { type NatsRefusal, NatsRefused } from '../../streams/platform/jetstream/connection.ts';
 import {
   type JetStream,
+  type JetStreamOptions,
   openJetStream,
 } from '../../streams/platform/jetstream/jetstream-stream.ts';
 import type { Random } from '../../streams/platform/random.ts';
@@ -52,7 +52,7 @@ interface Login {
  */
 export async function openNats(
   settings: NatsSettings,
-  ports: { readonly clock: Clock; readonly random: Random },
+  ports: Pick<JetStreamOptions, 'clock' | 'onMadeAgain'> & { readonly random: Random },
 ): Promise<JetStream> {
   const { natsUrl, streamReplicas: replicas } = settings;
   if (natsUrl === null) throw new ConfigError(['SVC_NATS_URL is not set']);

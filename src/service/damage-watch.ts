@@ -10,8 +10,10 @@ import { SchemaMismatch } from '../../sqlite/platform/database.ts';
 import type { Damage, FileCheck } from '../../sqlite/platform/file-check.ts';
 import { scanLog } from '../../sqlite/platform/log-scan.ts';
 import { pause } from '../../streams/platform/pause.ts';
+import type { LostEnd } from '../admin/check/acknowledged-marks.ts';
 import { checkFiles } from '../admin/check/check-files.ts';
 import {
+  checkChanges,
   checkDataFile,
   DATA_FILES,
   type DataFile,
@@ -22,8 +24,8 @@ import {
 import { isDamage, type RecordDamage } from '../platform/damage.ts';
 import { DataFolderUnusable } from '../platform/data-folder.ts';
 import { type PartHealth, ready } from '../platform/health.ts';
+import { type DataFolders, folderOf } from '../platform/history-folder.ts';
 import type { RoomBase } from '../platform/room-base.ts';
-import type { LostEnd } from './acknowledged-marks.ts';
 
 /** Files of which each transaction is synced before the next. The others follow from the streams. */
 const SYNCED_FILES: readonly DataFile[] = [
@@ -46,21 +48,24 @@ export interface StartCheck {
  * structure of one is damaged from which the service decides: a read could miss rows.
  * @param isShared true: the truth is on NATS, and a power loss may take files here back
  */
-export function checkAtStart(folder: string, isShared: boolean): StartCheck {
+export function checkAtStart(folders: DataFolders, isShared: boolean): StartCheck {
+  const { data: folder } = folders;
   const checks: FileCheck[] = [];
   const left: DataFile[] = [];
+  const ends: Damage[] = [];
   for (const file of DATA_FILES) {
-    const path = join(folder, file);
+    const path = join(folderOf(folders, file), file);
     if (!existsSync(path)) continue;
     if (!isShared && SYNCED_FILES.includes(file)) assertWholeLog(folder, file);
-    if (statSync(path).size > START_BYTES_MAX) left.push(file);
+    const isSmall = statSync(path).size <= START_BYTES_MAX;
+    const check = isSmall ? unlessOlder(() => checkDataFile(folderOf(folders, file), file, undefined)) : undefined;
+    if (check !== undefined) checks.push(check);
     else {
-      const check = checkUnlessOlder(folder, file);
-      if (check === undefined) left.push(file);
-      else checks.push(check);
+      left.push(file);
+      ends.push(...(unlessOlder(() => checkChanges(folderOf(folders, file), file)) ?? []));
     }
   }
-  const fatal = checks.flatMap(({ damage }) => damage).find(isFatal);
+  const fatal = [...checks.flatMap(({ damage }) => damage), ...ends].find(isFatal);
   if (fatal !== undefined) throw new DataFolderUnusable(refusalText(folder, fatal));
   return { checks, left };
 }
@@ -81,9 +86,9 @@ function assertWholeLog(folder: string, file: DataFile): void {
 }
 
 /** undefined: an older program wrote the file, which is migrated when it is opened. */
-function checkUnlessOlder(folder: string, file: DataFile): FileCheck | undefined {
+function unlessOlder<T>(check: () => T): T | undefined {
   try {
-    return checkDataFile(folder, file, undefined);
+    return check();
   } catch (error) {
     if (error instanceof SchemaMismatch) return undefined;
     throw error;
@@ -145,8 +150,9 @@ export function watchDamage(
   health.watch({ kind: 'data files' }, () => damageHealth([...known.values()], lastRead, lost));
   const check = async (files: readonly DataFile[], signal: AbortSignal): Promise<void> => {
     if (files.length === 0) return;
+    const { data: folder, historyData: historyFolder } = settings;
     try {
-      take(await checkFiles({ folder: settings.data, files, masterKey: undefined, signal }));
+      take(await checkFiles({ folder, historyFolder, files, masterKey: undefined, signal }));
     } catch (error) {
       // A file that is being replaced, or no memory for a thread: the service works without it.
       if (!signal.aborted) log.warn({ err: error, part: 'data check' }, 'Files were not checked');

@@ -1,6 +1,6 @@
 /** The part that takes this member's place in its cluster, and gives it up while it cannot act. */
 import type { SamplePipeline } from '../../actors/alerting/evaluator/sample-pipeline.ts';
-import { sampleFloor } from '../../actors/alerting/evaluator/sample-retention.ts';
+import { sampleProgress } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { unfitShares } from '../../actors/platform/host/formats.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
@@ -47,8 +47,7 @@ export function membershipPart(parts: {
       member.report(() => ({
         address: origin() || null,
         applied: host.appliedSequence(),
-        decided: evaluator.throughSequence(),
-        floor: sampleFloor({ history, pipeline: evaluator }),
+        ...sampleProgress({ history, pipeline: evaluator }),
         heard: datacenters.ages(),
         ...standing(),
         keyId: keyId(),

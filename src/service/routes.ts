@@ -103,6 +103,8 @@ export interface RpcDeps
   readonly alertPreviews: AlertPreviews;
   readonly ruleReplays: RuleReplays;
   readonly incidentRecomputations: IncidentRecomputations;
+  /** Age up to which history is read, ms. */
+  readonly retentionMs: number;
   readonly clocks: Pick<ClockNotes, 'within'>;
   readonly sources: VmSources;
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };

@@ -28,7 +28,9 @@ import { openAdminServer } from '../admin/admin-server.ts';
 import { auditRoutes, transitionRoutes } from '../admin/audit-routes.ts';
 import { backedUpStreams } from '../admin/backup/backed-up-streams.ts';
 import { backupRoutes } from '../admin/backup/backup-routes.ts';
+import { type LastBackup, openLastBackup } from '../admin/backup/last-backup.ts';
 import { bounceRoutes } from '../admin/bounce-routes.ts';
+import { MARKED_STREAMS, marksPart } from '../admin/check/acknowledged-marks.ts';
 import { collectorRoutes } from '../admin/collector-routes.ts';
 import { historyRoutes } from '../admin/history-routes.ts';
 import { identityRoutes } from '../admin/identity-routes.ts';
@@ -36,6 +38,7 @@ import { memberRoutes } from '../admin/member-routes.ts';
 import { projectLimitRoutes } from '../admin/project-limit-routes.ts';
 import { recordingRoutes } from '../admin/recording-routes.ts';
 import { rekeyRoutes } from '../admin/rekey-routes.ts';
+import { restoreEventsRoutes } from '../admin/restore-events.ts';
 import { restoredRoutes } from '../admin/restored-routes.ts';
 import { snapshotRoutes } from '../admin/snapshot-routes.ts';
 import { streamRoutes } from '../admin/stream-routes.ts';
@@ -50,13 +53,11 @@ import { openIdentity } from '../identity/open-identity.ts';
 import { Closers } from '../platform/closers.ts';
 import { watchCopies } from '../platform/copies-check.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
-import { createDiskSpace } from '../platform/disk-space.ts';
 import { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import { openProjectBounds, type ProjectBounds } from '../platform/gate/project-gate.ts';
 import {
   addHealthGauges,
   createHealth,
-  diskCheck,
   type Health,
   historyCheck,
   hostCheck,
@@ -89,15 +90,16 @@ import { openIngest } from '../telemetry/open-ingest.ts';
 import { addPromqlRoutes } from '../telemetry/prometheus-api/routes.ts';
 import { openQueries } from '../telemetry/query/open-queries.ts';
 import { openVms } from '../vms/open-vms.ts';
-import { MARKED_STREAMS, marksPart } from './acknowledged-marks.ts';
 import { timersPart, watchClock } from './clock-parts.ts';
 import { startCollecting } from './collecting.ts';
 import { type DamageWatch, watchDamage } from './damage-watch.ts';
 import { prepareDemo } from './demo.ts';
+import { type Disks, watchDisks } from './disks.ts';
 import { continueKeyChange } from './key-change.ts';
 import { membershipPart } from './membership-part.ts';
 import { connectOptions, rpcRoutes } from './routes.ts';
 import type { RunningService, ServicePorts } from './running-service.ts';
+import { openSizeMetrics } from './size-metrics.ts';
 import { openSnapshots } from './snapshots.ts';
 import { watchPermissions } from './start-checks.ts';
 import { createStartWait } from './start-wait.ts';
@@ -150,8 +152,11 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   if (storage.copies) watchCopies(base, storage.copies);
   watchMembership(base, storage.member);
   const damage = watchDamage(base, storage.startCheck, storage.lost);
-  const admin = await openAdmin(base, storage);
-  const changeLimits = openChangeLimits(base);
+  const lastBackup = openLastBackup(settings.data);
+  const admin = await openAdmin(base, storage, lastBackup);
+  const disks = watchDisks(base);
+  // Limits on changes see the disk as the readiness check does.
+  const changeLimits = new ChangeLimits({ clock, disk: disks.data });
   const started = await startHost(base, storage, changeLimits);
   changeLimits.countOthers(started, storage.member.node);
   const exported = withAuditExport({ base, storage, host: started });
@@ -159,7 +164,18 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   const bounds = openProjectBounds({ clock, metrics, host });
   const { identity: installation } = await storage.stream.state(eventsStream().name);
   const address = new ServiceAddress(settings.publicUrl, pageHostOf(installation));
-  const rooms = openRooms({ base, storage, bounds, host, address, ports, changeLimits, damage });
+  const sizes = { disks, lastBackup };
+  const rooms = openRooms({
+    base,
+    storage,
+    bounds,
+    host,
+    address,
+    ports,
+    changeLimits,
+    damage,
+    sizes,
+  });
   const api = await openApi({ base, storage, bounds, host, address, rooms, openMetrics, damage });
   const { http, identity } = api;
   rooms.start();
@@ -216,14 +232,6 @@ function watchDemo(health: Pick<Health, 'watch'>): () => void {
   }));
 }
 
-/** Limits on changes; they see the disk as the readiness check does. */
-function openChangeLimits({ settings, clock, health }: RoomBase): ChangeLimits {
-  const { data: folder, diskReserve: reserveMib } = settings;
-  const disk = createDiskSpace({ folder, reserveMib, clock });
-  health.watch({ kind: 'disk' }, diskCheck(folder, disk));
-  return new ChangeLimits({ clock, disk });
-}
-
 interface RoomParts {
   readonly base: RoomBase;
   readonly storage: Storage;
@@ -233,6 +241,7 @@ interface RoomParts {
   readonly ports: ServicePorts;
   readonly changeLimits: ChangeLimits;
   readonly damage: DamageWatch;
+  readonly sizes: { readonly disks: Disks; readonly lastBackup: LastBackup };
 }
 
 /**
@@ -240,7 +249,7 @@ interface RoomParts {
  * `start` on, and close after the API, whose last requests need them.
  */
 function openRooms(parts: RoomParts) {
-  const { base, storage, bounds, host, address, ports, changeLimits, damage } = parts;
+  const { base, storage, bounds, host, address, ports, changeLimits, damage, sizes } = parts;
   const { origin } = address;
   const { history, member } = storage;
   const { settings, clock } = base;
@@ -279,7 +288,26 @@ function openRooms(parts: RoomParts) {
   let rebasedDelays = 0;
   watchClock(base, { host, evaluator, delays: () => rebasedDelays });
   const { datacenters } = vms;
+  const sizeParts = openSizeMetrics({
+    metrics: base.metrics,
+    clock,
+    history,
+    stream: storage.stream,
+    readers: {
+      history: () => evaluator.stored.sequence,
+      evaluator: () => evaluator.throughSequence(),
+    },
+    host,
+    registry: vms.registry,
+    limitUse,
+    disks: sizes.disks,
+    copies: {
+      backup: sizes.lastBackup.createdMs,
+      ...(snapshots && { snapshot: () => snapshots.keeper.coveredMs() }),
+    },
+  });
   const { start } = superviseParts(base, [
+    ...sizeParts,
     ...alertingParts,
     ...vmParts,
     timersPart({ base, storage, host, onSetBack: (count) => (rebasedDelays += count) }),
@@ -298,16 +326,22 @@ function openRooms(parts: RoomParts) {
 type Rooms = ReturnType<typeof openRooms>;
 
 /** The service also runs without operator commands: some file systems have no sockets. */
-async function openAdmin({ settings, log, clock, closers }: RoomBase, storage: Storage) {
+async function openAdmin(
+  { settings, log, clock, closers }: RoomBase,
+  storage: Storage,
+  lastBackup: LastBackup,
+) {
   const { stream, copies, keyId, secrets, history, controlPath, member } = storage;
   try {
     const masterKey = () => findMasterKey(keyFile(settings));
     const embedded = [eventsStream(), samplesSpec, deliveriesSpec];
     const routes = {
-      ...historyRoutes(history, settings.data),
+      ...historyRoutes(history, settings.historyData),
       ...auditRoutes({ stream, controlPath, clock, folder: settings.data, masterKey }),
       ...backupRoutes({
         folder: settings.data,
+        historyFolder: settings.historyData,
+        onMade: lastBackup.record,
         clock,
         keyId,
         isKeyChanging: secrets.isKeyChanging,
@@ -364,6 +398,16 @@ function addAdminRoutes(
   const { member } = storage;
   admin?.add(rekeyRoutes({ host, storage, member, random, keyFile: settings.masterKeyFile }));
   admin?.add(snapshotRoutes(rooms.snapshots));
+  const { stream, controlPath } = storage;
+  const { snapshots } = rooms;
+  const events = snapshots && {
+    stream,
+    controlPath,
+    clock,
+    self: { node: member.node },
+    snapshot: (signal: AbortSignal) => snapshots.write(signal),
+  };
+  admin?.add(restoreEventsRoutes(events));
   admin?.add(projectLimitRoutes({ host, evaluator, limitUse: rooms.limitUse }));
   const projects = () => host.projects();
   admin?.add(recordingRoutes({ stream: parts.storage.stream, clock, projects }));
@@ -526,6 +570,7 @@ function rpcParts(
       key: deriveKey(SEQUENCE_PURPOSE),
     }),
     ruleReplays: openRuleReplays({ base, storage }),
+    retentionMs: storage.history.retentionMs,
     recordBrokenBody: countBrokenBodies(metrics),
   };
 }

@@ -12,6 +12,7 @@ import { assertSealedUnder } from '../../sqlite/platform/secrets/secret-file.ts'
 import type { Random } from '../../streams/platform/random.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
 import { type Health, type PartHealth, ready } from '../platform/health.ts';
+import { type DataFolders, isHistoryApart } from '../platform/history-folder.ts';
 import { listenOn, loadTls } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import { smtpUrlOf } from '../platform/mail/mailer.ts';
@@ -106,12 +107,19 @@ export function watchPermissions({
   health,
   log,
 }: {
-  readonly settings: Pick<Settings, 'data'> & Partial<Pick<Settings, SecretFile>>;
+  readonly settings: DataFolders & Partial<Pick<Settings, SecretFile>>;
   readonly metrics: Pick<Metrics, 'gauge'>;
   readonly health: Pick<Health, 'watch'>;
   readonly log: Log;
 }): void {
-  const watched = [{ what: 'data_folder', name: 'SVC_DATA', path: settings.data, mode: '700' }];
+  const { data, historyData } = settings;
+  const watched = [{ what: 'data_folder', name: 'SVC_DATA', path: data, mode: '700' }];
+  const folders = [data];
+  if (isHistoryApart(settings)) {
+    const history = { what: 'history_folder', name: 'SVC_HISTORY_DATA', path: historyData };
+    watched.push({ ...history, mode: '700' });
+    folders.push(historyData);
+  }
   for (const [setting, { what, name }] of Object.entries(FILES)) {
     // Keys of a literal, which `Object.entries` types as strings.
     const path = settings[setting as SecretFile];
@@ -123,7 +131,7 @@ export function watchPermissions({
     const message = `${name} ${path} is open to others of this machine (mode ${open}): run chmod ${mode} on it`;
     log.warn({ path }, message);
   }
-  health.watch({ kind: 'data folder' }, () => folderHealth(settings.data));
+  health.watch({ kind: 'data folder' }, () => foldersHealth(folders));
   metrics.gauge(
     'svc_open_permissions',
     '1 = other users of this machine can read files that belong to the service',
@@ -134,14 +142,17 @@ export function watchPermissions({
   );
 }
 
-function folderHealth(folder: string): PartHealth {
-  const open = openModeOf(folder);
-  if (open === undefined) return ready;
-  return {
-    state: 'degraded',
-    reason: `${folder} is open to others of this machine (mode ${open}): run chmod 700 on it`,
-    summary: 'Other users of the machine can read files of the service',
-  };
+function foldersHealth(folders: readonly string[]): PartHealth {
+  for (const folder of folders) {
+    const open = openModeOf(folder);
+    if (open === undefined) continue;
+    return {
+      state: 'degraded',
+      reason: `${folder} is open to others of this machine (mode ${open}): run chmod 700 on it`,
+      summary: 'Other users of the machine can read files of the service',
+    };
+  }
+  return ready;
 }
 
 /**

@@ -28,9 +28,11 @@ import { openSecretStore } from '../../sqlite/platform/secrets/local-secrets.ts'
 import { assertSharedKey, sealedSpec } from '../../sqlite/platform/secrets/sealed-stream.ts';
 import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import { openSharedSecrets } from '../../sqlite/platform/secrets/shared-secrets.ts';
-import { HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
+import { DAY_MS, HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
 import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
-import { eventsStream } from '../../streams/platform/commit/events.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { HistoryMismatch } from '../../streams/platform/commit/chain.ts';
+import { EVENTS_MISSING, eventsStream } from '../../streams/platform/commit/events.ts';
 import type { JetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
 import { onceSpec, openStreamOnceStore } from '../../streams/platform/jetstream/once-store.ts';
 import { joinCluster, type MembershipOptions } from '../../streams/platform/membership/member.ts';
@@ -38,10 +40,17 @@ import type { Membership } from '../../streams/platform/membership/membership.ts
 import { clusterSpec } from '../../streams/platform/membership/roster.ts';
 import { soleMember } from '../../streams/platform/membership/sole-member.ts';
 import type { OnceStore } from '../../streams/platform/once-store.ts';
+import { pause } from '../../streams/platform/pause.ts';
 import { systemRandom, ulid } from '../../streams/platform/random.ts';
-import { snapshotsStream } from '../../streams/platform/snapshots.ts';
-import type { Stream } from '../../streams/platform/stream.ts';
+import { newestSnapshot, snapshotsStream } from '../../streams/platform/snapshots.ts';
+import type { Stream, StreamState } from '../../streams/platform/stream.ts';
 import { assertNoUnfinishedRestore } from '../admin/backup/restore.ts';
+import {
+  type LostEnd,
+  lostEnds,
+  MARKED_STREAMS,
+  MARKS_FILE,
+} from '../admin/check/acknowledged-marks.ts';
 import type { Closers } from '../platform/closers.ts';
 import { DataFolderUnusable, toDataFolderFault } from '../platform/data-folder.ts';
 import {
@@ -50,18 +59,24 @@ import {
   keepEarlierKey,
   UNSUBSCRIBE_PURPOSE,
 } from '../platform/derived-keys.ts';
+import {
+  assertHistoryInPlace,
+  isHistoryApart,
+  recordHistoryFolder,
+} from '../platform/history-folder.ts';
 import type { Log } from '../platform/log.ts';
 import { findMasterKey, loadMasterKey, replaceMasterKey } from '../platform/master-key.ts';
 import type { RoomBase, Storage } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { programVersion } from '../platform/version.ts';
 import { reportHistoryGap } from '../telemetry/history-gap.ts';
-import { type LostEnd, lostEnds, MARKED_STREAMS, MARKS_FILE } from './acknowledged-marks.ts';
 import { checkAtStart, type StartCheck } from './damage-watch.ts';
 import { joinFromSnapshot } from './joining.ts';
 import type { ServicePorts } from './running-service.ts';
 import { assertStartable, SECRETS_FILE } from './start-checks.ts';
 import type { StartWait } from './start-wait.ts';
+
+const HISTORY_SETTING = 'SVC_HISTORY_DATA';
 
 /**
  * Samples have a file and a writer of their own: they are the largest part and are truncated
@@ -97,14 +112,17 @@ export async function openStorage(parts: StorageParts): Promise<OpenStorage> {
   const lock = await using(folder, () => lockFolder(folder));
   closers.add('folder lock', () => lock.release());
   assertNoUnfinishedRestore(folder);
+  assertHistoryInPlace(settings);
+  await lockHistory(parts);
   // First: what follows opens the files, after which SQLite has dropped what it cannot read.
-  const startCheck = checkAtStart(folder, isShared(parts));
+  const startCheck = checkAtStart(settings, isShared(parts));
   await assertStartable(settings, random);
   const path = join(folder, 'control.db');
   const damaged: DamagedSamples[] = [];
   let onDamaged: OnDamagedSamples = (found) => void damaged.push(found);
   const { stream, copies } = await openComparedStream(parts, path, (found) => onDamaged(found));
   const member = await openMembership(parts, stream, lock);
+  if (isShared(parts)) await assertEventsKnown(stream, member);
   closers.add('membership', () => member.leave());
   const { secrets, keys } = await using(join(folder, SECRETS_FILE), () =>
     openSecrets(parts, stream),
@@ -114,13 +132,11 @@ export async function openStorage(parts: StorageParts): Promise<OpenStorage> {
     await using(path, () => joinFromSnapshot({ stream, controlPath: path, log }));
   }
   const store = await using(path, () => openProjection(path, closers));
+  await untilMadeAgain(stream, member, clock);
   const samples = await using(fileOf(folder, SAMPLES_STREAM), () => stream.ensure(samplesSpec));
   await using(fileOf(folder, deliveriesSpec.name), () => stream.ensure(deliveriesSpec));
   const onceStore = await openOnce(parts, stream);
-  const history = await using(join(folder, HISTORY_FILE), () =>
-    openHistory({ folder, clock, logIdentity: samples.identity }),
-  );
-  closers.add('history', () => history.close());
+  const history = await openHistoryOf(parts, samples);
   await reportHistoryGap({ history, stream, samples, nowMs: clock.now() }, log);
   onDamaged = (found) => recordDamagedSamples(parts.base.log, history, found);
   for (const found of damaged) onDamaged(found);
@@ -192,6 +208,39 @@ async function openComparedStream(
   return { stream, ...(copies && { copies }) };
 }
 
+/** Its folder is locked like the data folder: two services would write one file. */
+async function lockHistory({ base }: StorageParts): Promise<void> {
+  const { settings, closers } = base;
+  if (!isHistoryApart(settings)) return;
+  const { historyData } = settings;
+  const lock = await using(
+    historyData,
+    () => lockFolder(historyData, HISTORY_SETTING),
+    HISTORY_SETTING,
+  );
+  closers.add('history folder lock', () => lock.release());
+}
+
+async function openHistoryOf({ base }: StorageParts, samples: StreamState): Promise<History> {
+  const { settings, clock, closers } = base;
+  const { historyData, retentionDays, flushMinutes, headMib } = settings;
+  const setting = isHistoryApart(settings) ? HISTORY_SETTING : 'SVC_DATA';
+  const open = () => {
+    const history = openHistory({
+      folder: historyData,
+      clock,
+      logIdentity: samples.identity,
+      retentionMs: retentionDays * DAY_MS,
+      flushAfterMs: flushMinutes * 60_000,
+      headBytesMax: headMib * 2 ** 20,
+    });
+    closers.add('history', () => history.close());
+    recordHistoryFolder(settings);
+    return history;
+  };
+  return using(join(historyData, HISTORY_FILE), open, setting);
+}
+
 /** Joins the processes that share the stream; a single member on an embedded one. */
 async function openMembership(
   parts: StorageParts,
@@ -218,6 +267,32 @@ async function openMembership(
   return parts.wait.until(() => joinCluster(member));
 }
 
+/**
+ * A new member must not make an EVENTS in the place of one that was deleted. Throws
+ * `HistoryMismatch`.
+ */
+async function assertEventsKnown(stream: Stream, member: Membership): Promise<void> {
+  if ((await stream.compare(eventsStream())) !== undefined) return;
+  const isApplied = member.members().some(({ applied }) => applied > 0);
+  if (isApplied || (await newestSnapshot(stream)) !== undefined) {
+    throw new HistoryMismatch('otherStream', EVENTS_MISSING);
+  }
+}
+
+/** Interval and longest wait for running members to make the sample log again, ms. */
+const MADE_LOOK_MS = 250;
+const MADE_MS_MAX = 10_000;
+
+/** Only running members know the sequences with which a sample log that was deleted continues. */
+async function untilMadeAgain(stream: Stream, member: Membership, clock: Clock): Promise<void> {
+  const isKnown = () =>
+    member.members().some(({ node, status }) => node !== member.node && status === 'acting');
+  for (let waitedMs = 0; waitedMs < MADE_MS_MAX && isKnown(); waitedMs += MADE_LOOK_MS) {
+    if ((await stream.compare(samplesSpec)) !== undefined) return;
+    await pause(clock, MADE_LOOK_MS);
+  }
+}
+
 /** Location of the streams, for messages. */
 function placeOf({ natsUrl }: Settings): string {
   return natsUrl ? `NATS at ${natsUrl.servers.join(', ')}` : 'The stream';
@@ -232,11 +307,11 @@ function isShared({ base, ports }: StorageParts): boolean {
 }
 
 /** The result of `use`; faults of files and databases name the path. */
-async function using<T>(path: string, use: () => T | Promise<T>): Promise<T> {
+async function using<T>(path: string, use: () => T | Promise<T>, setting = 'SVC_DATA'): Promise<T> {
   try {
     return await use();
   } catch (error) {
-    throw toDataFolderFault(error, path);
+    throw toDataFolderFault(error, path, setting);
   }
 }
 
@@ -317,7 +392,9 @@ async function openStream({ base, ports, damagedSamples }: StreamParts): Promise
   if (settings.natsUrl) {
     // The NATS client takes memory and startup time, so it is loaded only if NATS is used.
     const { openNats } = await import('../platform/nats.ts');
-    return openNats(settings, { clock, random });
+    const onMadeAgain = (name: string): void =>
+      base.log.warn({ part: 'stream' }, `The stream ${name} was missing and was made again`);
+    return openNats(settings, { clock, random, onMadeAgain });
   }
   return openEmbeddedStream({
     storage: (name) => fileOf(settings.data, name),

@@ -6,11 +6,11 @@
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import type { StoredStatistics } from '../../sqlite/telemetry/history/store/stored-statistics.ts';
 import type { Stream, StreamState } from '../../streams/platform/stream.ts';
-import { RETENTION_MS } from '../../streams/telemetry/entry.ts';
 import type { Log } from '../platform/log.ts';
 
 export interface HistoryGapOptions {
   readonly history: {
+    readonly retentionMs: number;
     newestFloor(): number;
     stored(): Promise<StoredStatistics>;
     recordLost(stretch: { readonly fromMs: number; readonly toMs: number }): void;
@@ -61,7 +61,7 @@ export async function reportHistoryGap(options: HistoryGapOptions, log: Log): Pr
   if (gap === undefined) return;
   const { afterMs, beforeMs } = gap;
   const toMs = beforeMs ?? options.nowMs;
-  const fromMs = (afterMs ?? options.nowMs - RETENTION_MS) - UNFLUSHED_MS;
+  const fromMs = (afterMs ?? options.nowMs - options.history.retentionMs) - UNFLUSHED_MS;
   options.history.recordLost({ fromMs, toMs });
   const from = afterMs === undefined ? 'all of it' : `from ${timeText(afterMs)}`;
   const to = beforeMs === undefined ? 'to now' : `to ${timeText(beforeMs)}`;

@@ -26,6 +26,11 @@ export class BoundedCache<K, V> {
     this.#entries.set(key, value);
   }
 
+  /** Longest set first. */
+  values(): IterableIterator<V> {
+    return this.#entries.values();
+  }
+
   delete(key: K): void {
     this.#entries.delete(key);
   }

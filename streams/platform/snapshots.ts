@@ -20,6 +20,7 @@ export function snapshotsStream(): StreamSpec {
     subjects: ['svc.snapshots.>'],
     retention: 'log',
     duplicateWindowMs: 120_000,
+    whenMissing: 'replace',
   };
 }
 

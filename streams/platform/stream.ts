@@ -28,6 +28,13 @@ export interface StreamSpec {
   readonly lastOfSubject?: boolean;
   /** How long a message id is remembered for de-duplication, ms. */
   readonly duplicateWindowMs: number;
+  /**
+   * What a running service does if someone deleted the stream. `continue`: makes it again under its
+   * identity; sequences rise further and leave some out. `replace`: makes it again as another
+   * stream. Each use of a replaced log accepts that one; of a replaced table, whose readers have to
+   * start over, only `ensure` does. Absent: the stream is needed, so every use throws.
+   */
+  readonly whenMissing?: 'continue' | 'replace';
 }
 
 /** Copies of a stream on servers: one survives no loss of a server, 3 survive one, 5 survive two. */
@@ -178,7 +185,8 @@ export type StreamHealth =
 export interface Stream {
   /**
    * Creates the stream, or compares the existing one. Throws `StreamMisconfigured` if an existing
-   * stream differs in a way that would lose something (older servers ignore options silently).
+   * stream differs in a way that would lose something (older servers ignore options silently), or
+   * if it was replaced since its first use here and may not be.
    * @param origin point that a new stream continues from, to restore a copy. Absent: a fresh
    * stream.
    */
@@ -195,8 +203,9 @@ export interface Stream {
   /** Creates the durable consumer at the stream's beginning, or continues it under this spec. */
   consume(spec: ConsumerSpec): Promise<Consumer>;
   /**
-   * Removes every message below `belowSequence` (of one subject, if given). Sequences continue,
-   * even if nothing is left.
+   * Removes every message below `belowSequence`, or only those whose subject matches the pattern
+   * `subject` (NATS wildcards), which leaves gaps between the others. Sequences continue, even if
+   * nothing is left.
    */
   truncate(options: { stream: string; belowSequence: number; subject?: string }): Promise<void>;
   health(): StreamHealth;
@@ -220,6 +229,14 @@ export class StreamMisconfigured extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = 'StreamMisconfigured';
+  }
+}
+
+/** The stream is not on the server: someone deleted it, or the server has lost its store. */
+export class StreamMissing extends StreamMisconfigured {
+  constructor(options?: ErrorOptions) {
+    super('NATS does not have the stream: it was deleted, or a server has lost its store', options);
+    this.name = 'StreamMissing';
   }
 }
 

@@ -475,7 +475,7 @@ function readLayouts(reader: ByteReader): Layout[] {
 const KNOWN_LABEL_NAMES: readonly string[] = ['device', 'interface', 'mountpoint', 'fstype'];
 
 /** Names of series; their position is stored. */
-const KNOWN_SERIES_NAMES: readonly string[] = [
+export const KNOWN_SERIES_NAMES: readonly string[] = [
   'svc_vm_cpu_seconds_total',
   'svc_vm_vcpus',
   'svc_vm_cpu_utilization_pct',

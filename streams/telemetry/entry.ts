@@ -243,5 +243,8 @@ export const LATENESS_MS = 300_000;
 /** Maximum distance of a sample ahead of the receiver's clock before it is rejected, ms. */
 export const FUTURE_MS = 60_000;
 
-/** Retention of history, ms. */
+/**
+ * Shortest retention of history, and the age up to which a row is stored, ms. An operator may keep
+ * history for longer.
+ */
 export const RETENTION_MS = 7 * 86_400_000;

@@ -30,7 +30,7 @@ async function reachOfTwoProjects(
   for (const project of ['shop', 'blog']) {
     await admin('project', 'create', project, '--owner', 'ada@example.com');
   }
-  const both = ['--project', 'demo', '--project', 'shop'];
+  const both = ['--project', 'demo', '--project', 'shop', '--network', '127.0.0.0/8'];
   const made = await admin('collector-key', 'create', '--datacenter', 'DC-4', ...both, '--json');
   const { key } = JSON.parse(made.stdout);
   const found: Record<string, number> = {};
@@ -140,7 +140,10 @@ test('TEN-20: a collector’s key is created, listed, used only in its data cent
     { datacenter: 'DC-3', project: 'demo', lastFour: demoKey.slice(-4) },
   ]);
   t.notMatch(listed.stdout, key);
-  t.match((await admin('collector-key', 'list')).stdout, /ID +DATACENTER +PROJECT/);
+  const { stdout: table } = await admin('collector-key', 'list');
+  t.match(table, /ID +DATACENTER +PROJECT +NETWORKS/);
+  t.match(table, /DC-4 +demo, shop +127\.0\.0\.0\/8 /);
+  t.match(table, /DC-3 +demo +any /);
   t.match(await admin('collector-key', 'revoke', id), {
     code: 0,
     stdout: `key ${id} is revoked\n`,

@@ -1,47 +1,64 @@
 /**
- * The sample log is truncated only below everything that is still needed: rows in no chunk,
- * unevaluated entries, and the longest window that a rule looks back over.
+ * The sample log is truncated, partition by partition, only below everything that is still needed:
+ * rows in no chunk, unevaluated entries, and the longest window that a rule of the partition looks
+ * back over.
  */
 import { type Test, test } from 'tap';
-import { retainSamples } from '../../actors/alerting/evaluator/sample-retention.ts';
-import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
+import { retainSamples, sampleProgress } from '../../actors/alerting/evaluator/sample-retention.ts';
+import { pastEntries } from '../../actors/telemetry/sample-log.ts';
 import { FLOOR_MARGIN_MS } from '../../streams/alerting/evaluation/notification-diff.ts';
-import { type AlertingWorld, openAlertingWorld } from '../support/alerting-on-host.ts';
+import { positionAt } from '../../streams/platform/membership/positions.ts';
+import { partitionOf } from '../../streams/platform/stream.ts';
+import { type AlertingWorld, openAlertingWorld, PROJECT } from '../support/alerting-on-host.ts';
 
 const HOUR_MS = 3_600_000;
 const CHECK_MS = 600_000;
-const PARTITION = 7;
+/** A project of another partition. */
+const OTHER = 'other';
+const [OWN, OTHERS] = [partitionOf(PROJECT), partitionOf(OTHER)];
 
-/** One entry per hour for eight hours: entry i is stored at hour i - 1. */
+/**
+ * Two entries per hour for eight hours: entry 2i - 1 of one project, and entry 2i of the other, are
+ * stored at hour i - 1.
+ */
 async function eightHours(t: Test): Promise<AlertingWorld> {
+  t.not(OWN, OTHERS);
   const world = await openAlertingWorld(t);
   for (let hour = 0; hour < 8; hour++) {
     await world.cpu(1);
+    await world.cpu(1, ['vm-1'], OTHER);
     if (hour < 7) await world.clock.advance(HOUR_MS);
   }
   return world;
 }
 
-/** The first sequence kept after one check, at 7 h 10 min. */
-async function firstKept(
-  world: AlertingWorld,
-  needed: {
-    readonly floor: number;
-    readonly through: number;
-    readonly others?: readonly number[];
-    readonly owns?: boolean;
-  },
-): Promise<number> {
+/** Positions of one partition; the other one needs nothing. */
+interface Needed {
+  readonly floor?: number;
+  readonly through?: number;
+  readonly others?: readonly number[];
+  readonly owns?: boolean;
+}
+
+function needs({ floor = 17, through = 16 }: Needed) {
+  return {
+    history: { floor: (partition: number) => (partition === OWN ? floor : 17) },
+    pipeline: {
+      partitions: () => new Set([OWN, OTHERS]),
+      throughOf: (partition: number) => (partition === OWN ? through : 16),
+      floorOf: (partition: number) => (partition === OWN ? through + 1 : 17),
+    },
+  };
+}
+
+/** Kept sequences of both partitions after one check, at 7 h 10 min. */
+async function kept(world: AlertingWorld, needed: Needed = {}) {
   world.run((signal) =>
     retainSamples(
       {
         ...world,
-        history: { floor: () => needed.floor },
-        pipeline: {
-          partitions: () => new Set([PARTITION]),
-          throughSequence: () => needed.through,
-        },
-        memberFloors: () => needed.others ?? [],
+        ...needs(needed),
+        memberFloors: (partition) => (partition === OWN ? (needed.others ?? []) : []),
         ownership: { owns: () => needed.owns ?? true },
       },
       signal,
@@ -50,37 +67,75 @@ async function firstKept(
   await world.settle();
   await world.clock.advance(CHECK_MS);
   await world.settle();
-  return (await world.stream.state(SAMPLES_STREAM)).firstSequence;
+  const [own, others]: [number[], number[]] = [[], []];
+  for await (const { sequence, partition } of pastEntries(world.stream, { sequence: 1 })) {
+    (partition === OWN ? own : others).push(sequence);
+  }
+  return { own, others };
 }
 
+/** The four youngest hours. */
+const YOUNG = { own: [9, 11, 13, 15], others: [10, 12, 14, 16] };
+const ALL = { own: [1, 3, 5, 7, ...YOUNG.own], others: [2, 4, 6, 8, ...YOUNG.others] };
+
 test('entries older than four hours are removed once they are in chunks and evaluated', async (t) => {
-  const world = await eightHours(t);
-  t.equal(await firstKept(world, { floor: 9, through: 8 }), 5);
+  t.same(await kept(await eightHours(t)), YOUNG);
 });
 
-test('DUR-20: rows in no chunk yet are kept at any age', async (t) => {
-  const world = await eightHours(t);
-  t.equal(await firstKept(world, { floor: 2, through: 8 }), 2);
+test('DUR-20: rows in no chunk yet are kept at any age, those of their partition', async (t) => {
+  t.same(await kept(await eightHours(t), { floor: 5 }), { ...YOUNG, own: [5, 7, ...YOUNG.own] });
 });
 
-test('DUR-20: entries that another member needs are kept at any age', async (t) => {
+test('DUR-20: entries that another member needs are kept at any age, those of their partition', async (t) => {
   const world = await eightHours(t);
-  t.equal(await firstKept(world, { floor: 9, through: 8, others: [7, 3, 9] }), 3);
+  const others = [13, 7, 17];
+  t.same(await kept(world, { others }), { ...YOUNG, own: [7, ...YOUNG.own] });
 });
 
 test('a member that does not act for the service truncates nothing', async (t) => {
-  const world = await eightHours(t);
-  t.equal(await firstKept(world, { floor: 9, through: 8, owns: false }), 1);
+  t.same(await kept(await eightHours(t), { owns: false }), ALL);
 });
 
-test('unevaluated entries are kept at any age', async (t) => {
-  const world = await eightHours(t);
-  t.equal(await firstKept(world, { floor: 9, through: 2 }), 3);
+test('unevaluated entries are kept at any age, those of their partition', async (t) => {
+  t.same(await kept(await eightHours(t), { through: 4 }), { ...YOUNG, own: [5, 7, ...YOUNG.own] });
 });
 
-test('a rule with a longer window keeps the log for it, with the margin of a rebuild', async (t) => {
+/** With the margin of a rebuild, six hours. */
+const SIX_HOURS = { sustainedSeconds: (6 * HOUR_MS - FLOOR_MARGIN_MS) / 1000 };
+
+test('DUR-20: a long window of one tenant keeps the log of its own partition only', async (t) => {
   const world = await eightHours(t);
-  const sustainedSeconds = (6 * HOUR_MS - FLOOR_MARGIN_MS) / 1000;
-  await world.saveRule({ sustainedSeconds });
-  t.equal(await firstKept(world, { floor: 9, through: 8 }), 3);
+  await world.saveRule(SIX_HOURS);
+  t.same(await kept(world), { ...YOUNG, own: [5, 7, ...YOUNG.own] });
+});
+
+test('a long recovery keeps the log of its partition, and a paused rule keeps nothing', async (t) => {
+  const world = await eightHours(t);
+  await world.saveRule({ recoverySeconds: SIX_HOURS.sustainedSeconds }, { project: OTHER });
+  await world.saveRule({ ...SIX_HOURS, enabled: false });
+  t.same(await kept(world), { ...YOUNG, others: [6, 8, ...YOUNG.others] });
+});
+
+test('a member reports its positions by partition, and the lowest of all', (t) => {
+  const { decided, decidedOf, floor, floors } = sampleProgress(needs({ floor: 5, through: 12 }));
+  t.same([decided, floor], [12, 5]);
+  t.same(
+    [OWN, OTHERS].map((partition) => positionAt(decidedOf, partition)),
+    [12, 16],
+  );
+  t.same(
+    [OWN, OTHERS].map((partition) => positionAt(floors, partition)),
+    [5, 17],
+  );
+  t.end();
+});
+
+test('before a partition has an entry, its floor is the position of the reader', (t) => {
+  const { history, pipeline } = needs({ floor: 1, through: 12 });
+  const { floor } = sampleProgress({
+    history,
+    pipeline: { ...pipeline, partitions: () => new Set() },
+  });
+  t.equal(floor, 13);
+  t.end();
 });

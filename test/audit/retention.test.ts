@@ -322,3 +322,18 @@ test('A decision does not read what it drops; only ended objects are dropped', a
   );
   await t.rejects(decide(ended), { name: 'Refusal', reason: 'NOT_FOUND' });
 });
+
+test('DUR-29: retention reports a damaged incident, and continues with everything else', async (t) => {
+  const world = await openWorld(t);
+  await world.putInForce({ destinationNames: [] });
+  await world.delivered(() => world.fire(['vm-1']));
+  await notices(world, raiseNotice, 'r1');
+  await notices(world, endNotice, 'r1');
+  await world.rest();
+  await world.clock.advance(HISTORY_KEPT_MS + DAY_MS);
+  world.database.exec("UPDATE records SET checksum = checksum + 1 WHERE kind = 'incident'");
+  const damaged: string[] = [];
+  const { removed } = await retainOnce(world, { onDamaged: ({ table }) => damaged.push(table) });
+  t.same(damaged, ['records']);
+  t.match(removed, { notice: 1 });
+});

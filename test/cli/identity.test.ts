@@ -39,7 +39,8 @@ test('identities from the command line', async (t) => {
 });
 
 async function waysIn(t: Test, { svc, endpoint }: CliWorld): Promise<void> {
-  const made = await svc(['keys', 'create', '--name', 'found', '--capability', 'monitoring.read']);
+  const bound = ['--capability', 'monitoring.read', '--network', '127.0.0.0/8'];
+  const made = await svc(['keys', 'create', '--name', 'found', ...bound]);
   const secret = made.stdout.trim();
   const listed = await svc(['credentials', '--kind', 'PERSONAL_KEY']);
   t.equal(listed.code, 0, listed.stderr);
@@ -53,7 +54,8 @@ async function waysIn(t: Test, { svc, endpoint }: CliWorld): Promise<void> {
     (each: { displayName: string }) => each.displayName === 'found',
   );
   const own = await svc(['keys', 'list', '--member', ownerName]);
-  t.match(own.stdout, /found +ACTIVE/, 'an owner names the member');
+  const row = /found +ACTIVE +monitoring\.read +127\.0\.0\.0\/8 /;
+  t.match(own.stdout, row, 'an owner names the member');
   t.equal((await svc(['keys', 'list', '--member', 'x', '--service-account', 'y'])).code, 2);
 
   const body = JSON.stringify({ key: secret });

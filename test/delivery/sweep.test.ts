@@ -177,3 +177,20 @@ test('a deleted failing destination leaves nothing behind', async (t) => {
   t.ok(world.deliveries().every(({ value }) => value === 'suppressed'));
   t.equal(world.deliverer.queues(), 0);
 });
+
+test('DUR-29: a damaged delivery of one project delays no delivery of another', async (t) => {
+  const world = await openDeliveryWorld(t);
+  for (const project of ['damaged', 'whole']) {
+    const destinationNames = [await world.addDestination(project)];
+    await world.putInForce({ destinationNames }, { project });
+    await world.fire(['vm-1'], { project });
+  }
+  world.database.exec(
+    `UPDATE instances SET checksum = checksum + 1
+      WHERE machine = 'delivery' AND project = 'damaged'`,
+  );
+  world.startTimers();
+  world.startDeliverer();
+  await world.until('the other project is notified', () => world.notifier.requests.length === 1);
+  t.match(world.reportedFaults(), [/sweep of a project: DamagedRow: .*damaged delivery/]);
+});

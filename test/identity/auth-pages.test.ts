@@ -125,12 +125,13 @@ test('the signed-in user accepts an invitation, after a notice that says so', as
   const ada = await world.person('ada@example.com');
   const browser = new Browser(world);
   await browser.post('/auth/link', { token: (await world.operatorLink(ada)).token });
-  t.match((await browser.get('/auth/link')).text, /Someone is already signed in here/);
+  const named = /You are signed in here as <strong>Ada \(ada@example\.com\)<\/strong>, who would accept/;
+  t.match((await browser.get('/auth/link')).text, named);
   const { token } = await invite('ada.at.work@example.com');
   t.equal((await browser.post('/auth/link', { token: token ?? '' })).status, 303);
   t.equal(world.people.sessionOf(browser.cookies.get(COOKIE) ?? '').person, ada);
   const other = new Browser(world);
-  t.notMatch((await other.get('/auth/link')).text, /Someone is already signed in here/);
+  t.notMatch((await other.get('/auth/link')).text, /signed in here/);
   const { token: second } = await invite('bob@example.com');
   t.equal((await other.post('/auth/link', { token: second ?? '' })).status, 303);
   t.not(world.people.sessionOf(other.cookies.get(COOKIE) ?? '').person, ada);

@@ -57,7 +57,10 @@ test('a running service exposes every metric that the alert rules read', async (
   const types = (await answer.text()).matchAll(/^# TYPE (\w+) /gm);
   const there = new Set(Array.from(types, ([, name]) => name));
   // Metrics of Prometheus, of an audit sink and of members.
-  for (const name of ['up', 'svc_audit_export_failures_total', 'svc_snapshot_failures_total']) {
+  for (const name of [
+    ...(['up', 'svc_audit_export_failures_total'] as const),
+    ...(['svc_snapshot_failures_total', 'svc_snapshot_timestamp_seconds'] as const),
+  ]) {
     t.notOk(there.has(name), name);
     there.add(name);
   }

@@ -14,7 +14,8 @@ test('a readable secret and an open data folder are reported, at start and in a 
   const folder = t.testdir({});
   const data = join(folder, 'data');
   const tlsKeyFile = join(folder, 'key.pem');
-  mkdirSync(data, { mode: 0o700 });
+  const historyData = join(folder, 'history');
+  for (const made of [data, historyData]) mkdirSync(made, { mode: 0o700 });
   const natsTokenFile = join(folder, 'token');
   for (const file of [tlsKeyFile, natsTokenFile]) writeFileSync(file, '', { mode: 0o600 });
   const warnings: string[] = [];
@@ -30,23 +31,28 @@ test('a readable secret and an open data folder are reported, at start and in a 
         return () => {};
       },
     };
-    watchPermissions({ settings: { data, tlsKeyFile, natsTokenFile }, metrics, health, log });
+    const settings = { data, historyData, tlsKeyFile, natsTokenFile };
+    watchPermissions({ settings, metrics, health, log });
     return metrics;
   };
   t.match(await watch().text(), /svc_open_permissions\{what="tls_key"\} 0/);
   t.same(warnings, []);
   chmodSync(data, 0o750);
+  chmodSync(historyData, 0o755);
   chmodSync(tlsKeyFile, 0o644);
   chmodSync(natsTokenFile, 0o640);
   const metrics = watch();
   t.match(warnings, [
     /SVC_DATA .*data is open to others of this machine \(mode 0750\): run chmod 700 on it/,
+    /SVC_HISTORY_DATA .*history is open to others of this machine \(mode 0755\): run chmod 700 on it/,
     /SVC_TLS_KEY_FILE .*key\.pem is open to others of this machine \(mode 0644\): run chmod 600 on it/,
     /SVC_NATS_TOKEN_FILE .*token is open to others of this machine \(mode 0640\): run chmod 600 on it/,
   ]);
   t.match(await metrics.text(), /svc_open_permissions\{what="tls_key"\} 1/);
   t.match(reported(), { state: 'degraded', reason: /mode 0750\): run chmod 700/ });
   chmodSync(data, 0o700);
+  t.match(reported(), { state: 'degraded', reason: /history is open .*mode 0755/ });
+  chmodSync(historyData, 0o700);
   t.same(reported(), ready);
   t.match(
     await metrics.text(),

@@ -50,6 +50,25 @@ test('LIMIT-01: hosted retention is 7 days to the second, even if chunks hold mo
   t.notOk('lastObservedUnix' in silent.body.quality, 'data that is not kept is unknown');
 });
 
+test('LIMIT-01: an operator may keep history for longer than 7 days', async (t) => {
+  const retentionMs = 30 * DAY * 1000;
+  const world = await startRpcWorld(t, undefined, undefined, { retentionMs });
+  await world.write(loads(6 * DAY));
+  await world.history.flush();
+  await world.clock.advance(10 * DAY * 1000);
+  await world.history.retain(world.clock.now());
+  const range = { startTimeUnix: at(7 * DAY), endTimeUnix: at(5 * DAY), stepSeconds: 86_400 };
+  const { body } = await ask(world, range);
+  t.same(body.series[0].points, [{ timeUnix: at(6 * DAY), value: 6 * DAY }]);
+  t.equal(body.quality.lastObservedUnix, at(6 * DAY));
+  const before = await ask(world, { startTimeUnix: at(30 * DAY), endTimeUnix: at(25 * DAY) });
+  t.match(before, { status: 400, body: { message: /is before the 30 days of history/ } });
+  await world.clock.advance(15 * DAY * 1000);
+  await world.history.retain(world.clock.now());
+  const later = await ask(world, range);
+  t.notOk('lastObservedUnix' in later.body.quality, 'nor for longer than that');
+});
+
 test('LIMIT-02: quality expects one sample every 30 seconds', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(loads(0, 30, 60, 120));

@@ -21,6 +21,8 @@ interface Place {
 export class SimulatedHistory implements HistoryWriter {
   /** Elapsed time until which nothing can be flushed, ms. */
   fullUntilMs = 0;
+  /** Rows of the log are still missing, so reads would fail. */
+  isFilling = false;
   /** Per partition, the last entry up to which everything is on disk. */
   readonly #flushed = new Map<number, number>();
   readonly #onDisk = new Set<number>();
@@ -34,6 +36,9 @@ export class SimulatedHistory implements HistoryWriter {
   readonly #world: World;
   readonly #dice: Dice;
   readonly #due = new Set<number>();
+  /** Entries below it are on disk, as of the last flush. */
+  #oldestFloor = 1;
+  #newestTaken = 0;
   #process = 0;
 
   constructor(world: World, dice: Dice) {
@@ -54,6 +59,7 @@ export class SimulatedHistory implements HistoryWriter {
     this.#newest.clear();
     this.#onDisk.clear();
     this.#flushed.clear();
+    this.#oldestFloor = 1;
     for (const sequence of this.#left) this.#excused.add(sequence);
   }
 
@@ -88,6 +94,14 @@ export class SimulatedHistory implements HistoryWriter {
     return (this.#flushed.get(partition) ?? 0) + 1;
   }
 
+  oldestFloor(): number {
+    return this.#oldestFloor;
+  }
+
+  setFilling(isFilling: boolean): void {
+    this.isFilling = isFilling;
+  }
+
   /** Whether the entry is on disk or in the memory of the running process. */
   has(sequence: number): boolean {
     return this.#onDisk.has(sequence) || this.#inMemory.has(sequence);
@@ -106,6 +120,7 @@ export class SimulatedHistory implements HistoryWriter {
   }
 
   #take(place: Place): void {
+    this.#newestTaken = Math.max(this.#newestTaken, place.sequence);
     this.#inMemory.set(place.sequence, place);
     if (this.#due.has(place.partition)) return;
     this.#due.add(place.partition);
@@ -129,5 +144,6 @@ export class SimulatedHistory implements HistoryWriter {
       this.#onDisk.add(sequence);
       this.#flushed.set(partition, Math.max(sequence, this.#flushed.get(partition) ?? 0));
     }
+    this.#oldestFloor = Math.min(this.#newestTaken + 1, ...this.#inMemory.keys());
   }
 }

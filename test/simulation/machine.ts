@@ -11,6 +11,7 @@ import {
 } from '../../sqlite/platform/control/instance-store.ts';
 import type { SqliteDatabase } from '../../sqlite/platform/database.ts';
 import type { BodyStore } from '../../sqlite/platform/secrets/secret-store.ts';
+import { SimulatedCheckpoints } from './checkpoints.ts';
 import type { Wire } from './connection.ts';
 import { DiskError, ProcessDied } from './faults.ts';
 import { SimulatedHistory } from './history.ts';
@@ -48,6 +49,7 @@ export class Machine {
   /** Offset of its wall clock from true time, ms. */
   readonly skew = { ms: 0 };
   readonly history: SimulatedHistory;
+  readonly checkpoints: SimulatedCheckpoints;
   /** Program of its next process. */
   program: Program = OLDER;
   readonly #wire: Wire;
@@ -64,11 +66,14 @@ export class Machine {
     this.#bodies = bodies;
     this.#dice = wire.world.dice.fork(`disk of ${wire.name}`);
     this.history = new SimulatedHistory(wire.world, wire.world.dice.fork(`rows of ${wire.name}`));
+    const dice = wire.world.dice.fork(`checkpoints of ${wire.name}`);
+    this.checkpoints = new SimulatedCheckpoints(wire.world, dice);
   }
 
   /** Replaces the disk by an empty one. */
   loseDisk(): void {
     this.history.lose();
+    this.checkpoints.lose();
     this.#replace(emptyProjection());
   }
 

@@ -4,6 +4,7 @@
  * bugs.
  */
 
+import type { CheckpointStore } from '../../actors/alerting/evaluator/checkpoints.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Draft, Instance, ProjectView } from '../../actors/platform/host/host-port.ts';
 import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
@@ -62,6 +63,8 @@ export interface Planted {
   /** A machine that has received a snapshot, before its process reads on. */
   readonly joined?: (machine: Machine, server: LogServer) => void;
   readonly bodies?: (bodies: BodyStore) => BodyStore;
+  /** The folder of checkpoints, as a process sees it. */
+  readonly checkpoints?: (store: CheckpointStore) => CheckpointStore;
   /** The stream as the evaluator reads it. */
   readonly samples?: (stream: Stream) => Stream;
 }
@@ -382,7 +385,7 @@ const ownFloor: Planted = {
   members: 3,
   minutes: 40,
   faults: { ...NO_FAULTS, diskFullEveryMs: 600_000, diskFullMsMax: 2_400_000 },
-  membership: (membership) => overlaid(membership, { floors: () => [] }),
+  membership: (membership) => overlaid(membership, { floorsOf: () => [] }),
 };
 
 /** A member trusts its own clock. */
@@ -454,6 +457,23 @@ const othersUnheard: Planted = {
   newest: () => () => undefined,
 };
 
+/** Entries after a checkpoint are taken for a part of it. */
+const checkpointAhead: Planted = {
+  sentence: 'The index of checkpoints says that no partition is behind.',
+  breaks: [
+    'one incident for each breach',
+    'nothing acknowledged is lost',
+    'silence is noticed in time',
+  ],
+  checkpoints: (store) =>
+    overlaid(store, {
+      saveIndex: (index, named) => {
+        const partitions = index.partitions.map((one) => ({ ...one, isBehind: false }));
+        return store.saveIndex({ ...index, partitions }, named);
+      },
+    }),
+};
+
 export const PLANTED: Readonly<Record<string, Planted>> = {
   'recheck-skipped': recheckSkipped,
   'recovery-on-absence': recoveryOnAbsence,
@@ -474,4 +494,5 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   'newer-row-moved': newerMoved,
   'any-source': anySource,
   'others-unheard': othersUnheard,
+  'checkpoint-ahead': checkpointAhead,
 };

@@ -4,8 +4,9 @@
  * neither answer nor write, and its memory is lost.
  */
 import { createAlerting } from '../../actors/alerting/alerting.ts';
+import { Checkpoints } from '../../actors/alerting/evaluator/checkpoints.ts';
 import { SamplePipeline } from '../../actors/alerting/evaluator/sample-pipeline.ts';
-import { retainSamples, sampleFloor } from '../../actors/alerting/evaluator/sample-retention.ts';
+import { retainSamples, sampleProgress } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { createIncidentActions } from '../../actors/alerting/incident-actions.ts';
 import { announceMaintenance } from '../../actors/alerting/maintenance.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
@@ -59,6 +60,8 @@ import { ProcessClock, type World } from './world.ts';
 const DATACENTER = 'DC-1';
 /** Retention of samples: shorter than hours, but longer than any rule looks back, ms. */
 const KEPT_MS = 20 * 60_000;
+/** Time between two checkpoints of a partition, ms. */
+const CHECKPOINT_MS = 20_000;
 
 export interface ProcessOptions {
   readonly world: World;
@@ -165,8 +168,7 @@ export class Process implements Sender {
     membership.report(() => ({
       address: null,
       applied: host.appliedSequence(),
-      decided: pipeline.throughSequence(),
-      floor: sampleFloor({ history: machine.history, pipeline }),
+      ...sampleProgress({ history: machine.history, pipeline }),
       heard: datacenters.ages(),
       ...standing(),
     }));
@@ -243,9 +245,24 @@ export class Process implements Sender {
       ownership,
       host: planted?.host?.('evaluator', host) ?? host,
       history: machine.history,
+      checkpoints: this.#checkpoints({ host, stream, clock }),
       clockAhead: (sinceMs) => clocks.ahead(sinceMs),
       onHeard: datacenters.heardInLog,
       onFault: (what, error) => this.#fault(what, error),
+    });
+  }
+
+  #checkpoints({ host, stream, clock }: Pick<Core, 'host' | 'stream' | 'clock'>): Checkpoints {
+    const { planted, world, machine } = this.#options;
+    const real = machine.checkpoints.of(this);
+    return new Checkpoints({
+      host,
+      stream,
+      clock,
+      store: planted?.checkpoints?.(real) ?? real,
+      intervalMs: CHECKPOINT_MS,
+      uncutMs: KEPT_MS / 2,
+      onFault: () => world.count('damaged checkpoint'),
     });
   }
 
@@ -321,7 +338,7 @@ export class Process implements Sender {
 
   #retention(core: Core, pipeline: SamplePipeline): Part {
     const { history } = this.#options.machine;
-    const memberFloors = () => core.membership.floors();
+    const memberFloors = (partition: number) => core.membership.floorsOf(partition);
     const deps = { ...core, history, pipeline, memberFloors, keptMsMin: KEPT_MS };
     return { name: 'sample retention', run: (signal) => retainSamples(deps, signal) };
   }

@@ -200,20 +200,24 @@ interface Core {
 }
 
 type EvaluatorPorts = Partial<
-  Pick<EvaluatorDeps, 'onFault' | 'newest' | 'clockAhead' | 'ownership' | 'stream'>
+  Pick<
+    EvaluatorDeps,
+    'onFault' | 'newest' | 'clockAhead' | 'ownership' | 'stream' | 'history' | 'checkpoints'
+  >
 >;
 
-/** Starts a new evaluator and reader at the log's first sequence; `stop` ends both. */
+/** Starts a new evaluator, and a reader where it continues; `stop` ends both. */
 async function startEvaluator({ host, stream, clock }: Core, parts: Parts, ports: EvaluatorPorts) {
   const log = new SampleLogReader(clock);
   const evaluator = new Evaluator({ host, stream, clock, log, ownership: soleOwner, ...ports });
-  await evaluator.rebuild();
+  const neededFrom = await evaluator.rebuild();
   const { firstSequence } = await stream.state(SAMPLES_STREAM);
+  const readFrom = Math.max(neededFrom, firstSequence);
   const stop = parts.start(async (signal) => {
     const evaluating = evaluator.run(signal);
-    await Promise.all([evaluating, log.run(stream, firstSequence, signal)]);
+    await Promise.all([evaluating, log.run(stream, readFrom, signal)]);
   });
-  return { evaluator, log, stop };
+  return { evaluator, log, stop, readFrom };
 }
 
 function openIngest({ host, stream, clock }: Core): Ingest {

@@ -92,10 +92,12 @@ export type WorldParts = RpcDeps & {
   readonly tokens: AccessTokens;
 };
 
-/** Options for the threads of a world. */
+/** Options for the threads and the history of a world. */
 export interface ThreadOptions {
   /** Uses worker threads, for tests of concurrency and deadlines. Default: inline. */
   readonly hasWorkers?: boolean;
+  /** Retention of history, ms. Default: 7 days. */
+  readonly retentionMs?: number;
 }
 
 /**
@@ -282,7 +284,7 @@ function testPeople(ports: Pick<RpcDeps, 'host' | 'clock'> & { random: Random })
 }
 
 /** Starts the real host, log, history, evaluator and query threads. */
-async function startParts(t: Test, { hasWorkers = false }: ThreadOptions) {
+async function startParts(t: Test, { hasWorkers = false, retentionMs }: ThreadOptions) {
   const startWorker = hasWorkers ? undefined : inlineWorker;
   const clock = new VirtualClock(START_MS);
   const random = seededRandom(7);
@@ -298,6 +300,7 @@ async function startParts(t: Test, { hasWorkers = false }: ThreadOptions) {
     background: false,
     readers: 1,
     startWorker,
+    ...(retentionMs !== undefined && { retentionMs }),
   });
   const changes = new ChangeLimits({ clock });
   const host = hostOn({ stream, database, clock, random }, changes);
@@ -335,6 +338,7 @@ async function startParts(t: Test, { hasWorkers = false }: ThreadOptions) {
     random,
     stream,
     history,
+    retentionMs: history.retentionMs,
     controlPath,
     secrets,
     host,

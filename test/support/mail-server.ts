@@ -23,6 +23,8 @@ export interface MailServer {
   breaksOff: 'in the content' | 'after the content' | undefined;
   /** Reads commands without answering them. */
   isSilent: boolean;
+  /** Addresses for which it is silent. */
+  isSilentFor: (address: string) => boolean;
   readonly logins: string[];
   /** Names in EHLO, one for each mail offered. */
   readonly greetings: string[];
@@ -48,6 +50,7 @@ export async function startMailServer(
     offered: [],
     refuseWith: undefined,
     isSilent: false,
+    isSilentFor: () => false,
     logins: [],
     greetings: [],
     connections: 0,
@@ -82,7 +85,7 @@ export async function startMailServer(
     },
     onRcptTo({ address }, _session, done) {
       state.offered.push(address);
-      if (state.isSilent) return;
+      if (state.isSilent || state.isSilentFor(address)) return;
       const { refuseWith } = state;
       if (refuseWith === undefined) done(refuse('recipient'));
       else done(Object.assign(new Error(`not ${address}`), { responseCode: refuseWith }));

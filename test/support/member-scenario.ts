@@ -307,6 +307,26 @@ export async function killLeader({ ...scenario }: Scenario, stream: string): Pro
   return tookMs;
 }
 
+/**
+ * Deletes a stream under the members. Resolves with the times until a webhook, and until a member
+ * has logged `line` and all are ready and act again, ms.
+ */
+export async function deleteStream(scenario: Scenario, stream: string, line: RegExp) {
+  const { nats, members } = scenario.cluster;
+  const before = members.map((member) => member.log().length);
+  const newLines = () => members.map((member, i) => member.log().slice(before[i])).join('');
+  await nats.deleteStream(stream);
+  const sinceMs = performance.now();
+  const heal = async (): Promise<number> => {
+    await until(`a member logs ${line}`, () => line.test(newLines()) || undefined);
+    await Promise.all(members.map(untilReady));
+    await ownerOf(scenario);
+    return performance.now() - sinceMs;
+  };
+  const [webhookMs, healedMs] = await Promise.all([untilWebhook(scenario), heal()]);
+  return { webhookMs, healedMs };
+}
+
 async function ownerOf({ cluster }: Scenario): Promise<Member> {
   return until('the project has an owner', () => cluster.ownerOf('demo'));
 }

@@ -15,6 +15,8 @@ export interface NatsCluster {
   readonly urls: readonly string[];
   /** The server that currently leads the stream. */
   leaderOf(stream: string): Promise<NatsServer>;
+  /** Deletes a stream, as an operator would by mistake. */
+  deleteStream(stream: string): Promise<void>;
   /** Resolves once streams with three copies can be created, or led, again. */
   untilWhole(): Promise<void>;
   /** Sends SIGKILL to all. */
@@ -76,6 +78,9 @@ function clusterOf(servers: readonly NatsServer[], kill: () => Promise<void>): N
       const server = servers[Number(leader?.split('-')[1]) - 1];
       if (server === undefined) throw new Error(`${stream} has no leader`);
       return server;
+    },
+    async deleteStream(stream) {
+      await managed(urls, ({ streams }) => streams.delete(stream));
     },
     async untilWhole() {
       let missing: unknown;

@@ -90,6 +90,7 @@ function queriesOf(parts: WorldParts, stale: ReadonlySet<string>) {
     threads,
     clock,
     log,
+    retentionMs: parts.history.retentionMs,
     recordsRevision: () => host.appliedSequence(),
     lookbackMs: () => 300_000,
     staleDatacenters: () => [...stale],

@@ -138,6 +138,7 @@ export function openQueries(options: {
     threads: inline ?? threads,
     clock,
     log,
+    retentionMs: history.retentionMs,
     recordsRevision: () => revision,
     lookbackMs: () => 300_000,
     staleDatacenters: () => stale,

@@ -255,7 +255,7 @@ function actions(world: World) {
      * Creates a mail destination and resolves with its name. Recipients, persons and memberships
      * have these ids. Each address belongs to a member and is confirmed by its holder.
      */
-    addMail: (ids: readonly string[]) => addMail(world, ids),
+    addMail: (ids: readonly string[], project = PROJECT) => addMail(world, ids, project),
     /** Sets the maximum number of open attempts for each destination of the project. */
     async setCap(attemptCap: number) {
       const rows = host.view(PROJECT).instances('destination', { limit: 9 }).items;
@@ -271,8 +271,7 @@ function actions(world: World) {
   };
 }
 
-async function addMail({ host }: World, ids: readonly string[]): Promise<string> {
-  const project = PROJECT;
+async function addMail({ host }: World, ids: readonly string[], project: string): Promise<string> {
   const destination = `dst_mail_${ids.slice(0, 2).join('_')}`;
   for (const id of ids) {
     await submit(host, { project: SYSTEM_PROJECT, by }, (draft) => {

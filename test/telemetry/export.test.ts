@@ -318,7 +318,7 @@ test('an invalid shard is rejected, and so are other methods', async (t) => {
 });
 
 test('while the sample log is being read, no VM appears to have vanished', async (t) => {
-  const evaluator = { isCaughtUp: () => false } as WorldParts['evaluator'];
+  const evaluator = { isHistoryWhole: () => false } as WorldParts['evaluator'];
   const world = await startExportWorld(t, { evaluator });
   const answer = await get(world, `${BASE}/export?shard=0`);
   t.match(answer, { status: 503, headers: { 'retry-after': '1' }, body: /is still being read/ });

@@ -15,6 +15,7 @@ import type { Actor } from '../../../streams/platform/commit/commit.ts';
 import type { Ownership } from '../../../streams/platform/membership/membership.ts';
 import { pause } from '../../../streams/platform/pause.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
+import { partitionOf } from '../../../streams/platform/stream.ts';
 import type { Edge, RulesEntry } from '../../../streams/telemetry/entry.ts';
 import type { Host } from '../../platform/host/host-port.ts';
 import { isRetryable } from '../../platform/retryable.ts';
@@ -49,17 +50,28 @@ const COMMIT_ESTIMATE_MAX = 88 * 1024;
 /** Bytes of a step below firing, in addition to the one that every firing has. */
 const RUN_EVENT_ESTIMATE = 700;
 
-/** The undecided part of an entry. */
-type Undecided = Pick<EvaluatedEntry, 'sequence' | 'partition' | 'edges'> & {
+/** The undecided part of an entry: its edges, and the entry itself where it is a marker. */
+export interface WaitingEntry {
+  readonly sequence: number;
+  readonly partition: number;
+  readonly edges: readonly Edge[];
   readonly entry: RulesEntry | undefined;
-};
+}
 
 /** Edges of a rule whose new version is pending. */
-interface HeldEdges {
+export interface HeldEdges {
   readonly project: string;
+  readonly rule: string;
   /** Sequence of the first edge. */
   readonly sequence: number;
   readonly edges: Edge[];
+}
+
+/** What the sink holds of one partition between two entries. */
+export interface UndecidedEdges {
+  /** In the order of the log. */
+  readonly waiting: readonly WaitingEntry[];
+  readonly held: readonly HeldEdges[];
 }
 
 /**
@@ -74,7 +86,7 @@ export class EdgeCommits {
    * Entries of partitions that another member acts for, in order, that it is not known to have
    * decided.
    */
-  readonly #waiting = new Map<number, Undecided[]>();
+  readonly #waiting = new Map<number, WaitingEntry[]>();
 
   constructor(deps: EdgeCommitsDeps) {
     this.#deps = deps;
@@ -98,13 +110,35 @@ export class EdgeCommits {
   /**
    * Sequence of the first entry that this member must decide and has not: its edges wait for a
    * pending rule, or for their turn after a takeover. Infinity if nothing waits.
+   * @param only a partition; absent: all of them
    */
-  pendingFrom(): number {
+  pendingFrom(only?: number): number {
     const { owns, epochOf } = this.#deps.ownership;
-    const held = [...this.#held.values()].filter(({ project }) => owns(project));
-    const owned = [...this.#waiting].filter(([partition]) => epochOf(partition) !== undefined);
-    const first = owned.flatMap(([, waiting]) => waiting.slice(0, 1));
-    return Math.min(Number.POSITIVE_INFINITY, ...[...held, ...first].map((each) => each.sequence));
+    let first = Number.POSITIVE_INFINITY;
+    for (const { project, sequence } of this.#held.values()) {
+      const isMeant = only === undefined || partitionOf(project) === only;
+      if (isMeant && owns(project)) first = Math.min(first, sequence);
+    }
+    for (const [partition, [waiting]] of this.#waiting) {
+      const isMeant = only === undefined || partition === only;
+      if (!isMeant || waiting === undefined || epochOf(partition) === undefined) continue;
+      first = Math.min(first, waiting.sequence);
+    }
+    return first;
+  }
+
+  /** The part of a partition's checkpoint that is not in the fold's state. */
+  undecidedOf(partition: number): UndecidedEdges {
+    const held = [...this.#held.values()].filter(
+      ({ project }) => partitionOf(project) === partition,
+    );
+    return { waiting: this.#waiting.get(partition) ?? [], held };
+  }
+
+  /** Continues from a checkpoint, before the first entry of its partition. */
+  restore(partition: number, { waiting, held }: UndecidedEdges): void {
+    if (waiting.length > 0) this.#waiting.set(partition, [...waiting]);
+    for (const edges of held) this.#held.set(ruleKey(edges.project, edges.rule), edges);
   }
 
   async #decideWaiting(partition: number, signal: AbortSignal): Promise<void> {
@@ -124,7 +158,7 @@ export class EdgeCommits {
   }
 
   /** A rule is confirmed before the edges of its catch-up, because only active rules have edges. */
-  async #decideEntry({ sequence, entry, edges }: Undecided, signal: AbortSignal): Promise<void> {
+  async #decideEntry({ sequence, entry, edges }: WaitingEntry, signal: AbortSignal): Promise<void> {
     const released = entry ? await this.#confirmRules(entry, signal) : [];
     await this.#commitEdges([...released, ...edges], sequence, signal);
   }
@@ -174,7 +208,7 @@ export class EdgeCommits {
   #hold(edge: Edge, sequence: number): void {
     const { project, rule } = edge.key;
     const key = ruleKey(project, rule);
-    const held = this.#held.get(key) ?? { project, sequence, edges: [] };
+    const held = this.#held.get(key) ?? { project, rule, sequence, edges: [] };
     this.#held.set(key, held);
     held.edges.push(edge);
   }

@@ -1,10 +1,10 @@
 /**
  * The evaluator subscribes to the evaluation pipeline, with the live log as its source, turns of the
  * main thread as its pacer, and commits as its sink (`edge-commits.ts`). All of it is soft state, and
- * one run: after a fault another one starts from the log's first sequence (`sample-pipeline.ts`).
+ * one run: after a fault another one starts from checkpoints (`checkpoints.ts`) or, without one, from
+ * the log's first sequence (`sample-pipeline.ts`).
  */
-import { concatMap, from, fromEvent, lastValueFrom, takeUntil, tap } from 'rxjs';
-import { pastFromMs } from '../../../streams/alerting/evaluation/catch-up.ts';
+import { concatMap, filter, from, fromEvent, lastValueFrom, pipe, takeUntil, tap } from 'rxjs';
 import { inspect, inspectOne, inspectPage } from '../../../streams/alerting/evaluation/inspect.ts';
 import {
   createState,
@@ -18,7 +18,7 @@ import type {
   EvaluationState,
 } from '../../../streams/alerting/evaluation/state.ts';
 import { TimeSlices } from '../../../streams/platform/operators.ts';
-import { partitionOf, type Stream } from '../../../streams/platform/stream.ts';
+import { PARTITIONS, partitionOf } from '../../../streams/platform/stream.ts';
 import {
   type EvaluationRule,
   FUTURE_MS,
@@ -26,13 +26,10 @@ import {
   type LogEntry,
 } from '../../../streams/telemetry/entry.ts';
 import type { PlacedEntry } from '../../../streams/telemetry/entry-codec.ts';
-import {
-  pastEntries,
-  pastMarkers,
-  SAMPLES_STREAM,
-  type SampleLogReader,
-} from '../../telemetry/sample-log.ts';
+import { pastMarkers, SAMPLES_STREAM, type SampleLogReader } from '../../telemetry/sample-log.ts';
+import { vmDirectoryOf } from '../../vms/vm-directory.ts';
 import { seedOf } from '../rule-markers.ts';
+import type { Checkpoints } from './checkpoints.ts';
 import { EdgeCommits, type EdgeCommitsDeps } from './edge-commits.ts';
 import {
   type EvaluatorView,
@@ -43,24 +40,31 @@ import {
   type SeriesOfRule,
   type SoftInstance,
 } from './evaluator-port.ts';
+import { type PastReadingsDeps, pastReadings } from './past-readings.ts';
 import { OutageDetector, type OutagePorts } from './vm-liveness.ts';
 
 /** The inputs of one run of the evaluator. All its other state comes from the log. */
-export interface EvaluatorDeps extends OutagePorts, EdgeCommitsDeps {
-  readonly stream: Stream;
+export interface EvaluatorDeps extends OutagePorts, EdgeCommitsDeps, Omit<PastReadingsDeps, 'vms'> {
   readonly log: SampleLogReader;
   /**
    * Receives each decoded entry before it is evaluated, at the pace of the reader; used by history.
    */
   readonly store?: (placed: PlacedEntry) => void;
+  /** Absent: each run starts from the log's first sequence. */
+  readonly checkpoints?: Checkpoints;
 }
 
-/** One run, from the log's first sequence on. After a fault, another one replaces it. */
+/** One run, from checkpoints and the log on. After a fault, another one replaces it. */
 export class Evaluator implements EvaluatorView {
   readonly #deps: EvaluatorDeps;
   readonly #slices: TimeSlices;
   readonly #states = new Map<number, EvaluationState>();
   #evaluatedThrough = 0;
+  /** First entry of the log that each partition with a checkpoint needs. */
+  #from: ReadonlyMap<number, number> = new Map();
+  /** Entries that have arrived and are not handled yet, and the last one that was skipped. */
+  #inProgress = 0;
+  #skippedThrough = 0;
   #underWay: Promise<unknown> = Promise.resolve();
   readonly #outages: OutageDetector;
   #commits: EdgeCommits;
@@ -99,31 +103,55 @@ export class Evaluator implements EvaluatorView {
     return Math.min(this.#evaluatedThrough, this.#commits.pendingFrom() - 1);
   }
 
+  /** The same for one partition, whatever waits in others. */
+  throughOf(partition: number): number {
+    return Math.min(this.#evaluatedThrough, this.#commits.pendingFrom(partition) - 1);
+  }
+
   /**
-   * Discards all state and loads what the rows say at the log's floor. Called before each `run`.
+   * Discards all state and loads the checkpoints; for partitions without one, what the rows say at
+   * the log's floor. Called before each `run`. Resolves with the first sequence that `run` needs;
+   * 1: all of the log.
    */
-  async rebuild(): Promise<void> {
+  async rebuild(): Promise<number> {
     this.#states.clear();
     this.#commits = new EdgeCommits(this.#deps);
-    this.#evaluatedThrough = 0;
     await this.#outages.begin();
+    this.#from = await this.#restore();
+    const isSeeded = (project: string) => !this.#from.has(partitionOf(project));
     const { host } = this.#deps;
     const seeds = new Map<string, EvaluationSeed>();
-    for (const project of host.projects()) seeds.set(project, await seedOf(host.view(project)));
+    for (const project of host.projects().filter(isSeeded)) {
+      seeds.set(project, await seedOf(host.view(project)));
+    }
     // Read only now, because the log then has the marker of every rule that is active in these
     // rows, except truncated ones. Read earlier, it could lack one, and the rule would count from
     // the floor.
-    const marked = await this.#markedRules();
+    const marked = seeds.size > 0 ? await this.#markedRules() : new Set<string>();
     for (const [project, seed] of seeds) this.#seed(project, seed, marked);
     // Read afterwards: everything that these rows have decided is in the log up to here.
     const { lastSequence } = await this.#deps.stream.state(SAMPLES_STREAM);
     this.#outages.endBacklog(lastSequence);
+    const isWhole = this.#from.size === PARTITIONS;
+    const first = isWhole ? Math.min(...this.#from.values()) : 1;
+    this.#evaluatedThrough = first - 1;
+    return first;
+  }
+
+  async #restore(): Promise<ReadonlyMap<number, number>> {
+    const restored = await this.#deps.checkpoints?.restore();
+    for (const [partition, { state, undecided, known }] of restored?.contents ?? []) {
+      this.#states.set(partition, state);
+      this.#commits.restore(partition, undecided);
+      this.#outages.restore(partition, known);
+    }
+    return restored?.from ?? new Map();
   }
 
   /**
    * Evaluates the entries of the log's reader until `signal`. It has subscribed when it returns, so
-   * start the reader afterwards, at the log's first sequence. Rejects on a fault. Ends when no work
-   * is in progress.
+   * start the reader afterwards, at the sequence that `rebuild` returned. Rejects on a fault. Ends
+   * when no work is in progress.
    */
   async run(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
@@ -131,7 +159,10 @@ export class Evaluator implements EvaluatorView {
     const evaluated = log.entries.pipe(
       evaluate({
         states: this.#states,
-        arrive: tap((placed) => store?.(placed)),
+        arrive: pipe(
+          tap((placed) => store?.(placed)),
+          filter((placed) => this.#isNeeded(placed)),
+        ),
         prepare: concatMap((placed) => this.#track(this.#recordLiveness(placed))),
         past: {
           entries: (marker) => from(this.#past(marker)),
@@ -144,6 +175,18 @@ export class Evaluator implements EvaluatorView {
     );
     await lastValueFrom(evaluated, { defaultValue: undefined }).finally(() => this.#outages.end());
     await this.#underWay;
+  }
+
+  /** False for an entry that the checkpoint of its partition contains. */
+  #isNeeded({ partition, sequence }: PlacedEntry): boolean {
+    if (sequence >= (this.#from.get(partition) ?? 0)) {
+      this.#inProgress++;
+      return true;
+    }
+    this.#skippedThrough = sequence;
+    if (this.#inProgress === 0) this.#evaluatedThrough = sequence;
+    this.#deps.log.handled();
+    return false;
   }
 
   /** Rules whose marker the log still holds. Replaying it applies them at the right position. */
@@ -174,22 +217,17 @@ export class Evaluator implements EvaluatorView {
   }
 
   async #recordLiveness(placed: PlacedEntry): Promise<PlacedEntry> {
-    await this.#outages.record(placed.entry, placed.sequence);
+    await this.#outages.record(placed);
     return placed;
   }
 
-  /** The batches stored before a marker, within the windows of its rules. */
-  async *#past({ sequence, partition, storedMs, entry }: PlacedMarker): AsyncGenerator<LogEntry> {
+  /** See `pastReadings`. */
+  async *#past(marker: PlacedMarker): AsyncGenerator<LogEntry> {
     const { promise, resolve } = Promise.withResolvers<void>();
     void this.#track(promise);
-    const first = { timeMs: pastFromMs(entry, storedMs) };
-    const filter = { partition, kind: 'batch' } as const;
     try {
-      for await (const before of pastEntries(this.#deps.stream, first, filter)) {
-        if (before.sequence >= sequence) return;
-        yield before.entry;
-        await this.#slices.yieldIfDue();
-      }
+      const vms = (project: string) => vmDirectoryOf(this.#deps.host).vms(project).keys();
+      yield* pastReadings({ ...this.#deps, vms }, marker, this.#slices);
     } finally {
       resolve();
     }
@@ -197,9 +235,23 @@ export class Evaluator implements EvaluatorView {
 
   async #commit(evaluated: EvaluatedEntry, signal: AbortSignal): Promise<EvaluatedEntry> {
     await this.#commits.commit(evaluated, signal);
-    if (!signal.aborted) this.#evaluatedThrough = evaluated.sequence;
+    this.#inProgress--;
+    if (!signal.aborted) await this.#conclude(evaluated);
     this.#deps.log.handled();
     return evaluated;
+  }
+
+  /** The entry is evaluated, and its edges are decided or kept: the place for a checkpoint. */
+  async #conclude(evaluated: EvaluatedEntry): Promise<void> {
+    const { partition, sequence, state } = evaluated;
+    const skipped = this.#inProgress === 0 ? this.#skippedThrough : 0;
+    this.#evaluatedThrough = Math.max(sequence, skipped);
+    const { checkpoints } = this.#deps;
+    checkpoints?.passed(evaluated);
+    if (!this.#outages.isKnown || checkpoints?.isDue(partition) !== true) return;
+    const undecided = this.#commits.undecidedOf(partition);
+    const known = this.#outages.factsOf(partition);
+    await checkpoints.take(partition, { state, undecided, known }, this.#states.keys());
   }
 
   /** The report for the next tick of a partition; undefined if it cannot be made now. */

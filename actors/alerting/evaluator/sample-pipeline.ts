@@ -1,14 +1,20 @@
 /**
  * Live evaluation of this node's partitions, from the log to commits: one reader of the log, then
  * history, then the evaluator, then the sink. All of it is soft state: if any part fails, everything
- * starts again from the log's first sequence, and whatever was stored or decided before is recognised
+ * starts again from checkpoints and the log, and whatever was stored or decided before is recognised
  * and skipped.
  *
  *     SAMPLES -> decode -> history.append -> fold -> edges -> commits
+ *
+ * After a start evaluation continues from its checkpoints, which are newer than what history has on
+ * disk. A second reader then fills history up to where the first one is, and edges are decided
+ * meanwhile. Until history is filled, reads of it fail as incomplete.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Ownership } from '../../../streams/platform/membership/membership.ts';
-import type { Stream } from '../../../streams/platform/stream.ts';
+import { TimeSlices } from '../../../streams/platform/operators.ts';
+import { pause } from '../../../streams/platform/pause.ts';
+import type { Stream, StreamState } from '../../../streams/platform/stream.ts';
 import type { LivenessReport } from '../../../streams/telemetry/entry.ts';
 import type { PlacedEntry } from '../../../streams/telemetry/entry-codec.ts';
 import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
@@ -16,7 +22,8 @@ import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
 import { AppliedPosition } from '../../platform/host/applier.ts';
 import type { Host } from '../../platform/host/host-port.ts';
 import { type RowRecovery, recoverRows } from '../../telemetry/row-recovery.ts';
-import { SAMPLES_STREAM, SampleLogReader } from '../../telemetry/sample-log.ts';
+import { pastEntries, SAMPLES_STREAM, SampleLogReader } from '../../telemetry/sample-log.ts';
+import type { Checkpoints } from './checkpoints.ts';
 import { Evaluator, type EvaluatorDeps } from './evaluator.ts';
 import {
   type EvaluatorView,
@@ -27,9 +34,10 @@ import {
   type SeriesOfRule,
   type SoftInstance,
 } from './evaluator-port.ts';
+import type { PastHistory } from './past-readings.ts';
 
 /** The interface to history that the pipeline needs. */
-export interface HistoryWriter {
+export interface HistoryWriter extends Partial<PastHistory> {
   append(batch: SampleBatch, position: { partition: number; sequence: number }): void;
   /** Records an entry without samples, so that the floor can pass it. */
   pass(position: { partition: number; sequence: number }): void;
@@ -37,7 +45,14 @@ export interface HistoryWriter {
   floor(partition: number): number;
   /** Newest row of a VM within retention. */
   newest?(project: string, vm: string): LatestRow | undefined;
+  /** Sequence below which history needs no entry of any partition; 1: unknown. */
+  oldestFloor(): number;
+  /** While true, rows of the log are not stored yet, and reads of history fail as incomplete. */
+  setFilling(isFilling: boolean): void;
 }
+
+/** Interval of the check whether the evaluator has caught up, ms. */
+const CAUGHT_UP_MS = 50;
 
 /** The log to read, and the two consumers of its entries: history first, then the evaluator. */
 export interface SamplePipelineDeps {
@@ -54,6 +69,8 @@ export interface SamplePipelineDeps {
   readonly onHeard?: EvaluatorDeps['onHeard'] & {};
   /** See `EvaluatorDeps.onFault`. */
   readonly onFault?: (what: string, error: unknown) => void;
+  /** Absent: each start reads all of the log. */
+  readonly checkpoints?: Checkpoints;
 }
 
 /**
@@ -67,6 +84,10 @@ export class SamplePipeline implements EvaluatorView {
   #evaluator: Evaluator | undefined;
   #rebasedBefore = 0;
   #caughtUpAt = Number.POSITIVE_INFINITY;
+  /** Last sequence of the log at the first start: history is whole from there on. */
+  #wholeAt = Number.POSITIVE_INFINITY;
+  /** Last entry that the evaluator's reader has passed on while another reader fills history. */
+  #arrivedThrough: number | undefined;
 
   constructor(deps: SamplePipelineDeps) {
     this.#deps = deps;
@@ -76,29 +97,35 @@ export class SamplePipeline implements EvaluatorView {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, stream, history, recovery } = this.#deps;
     const state = await stream.state(SAMPLES_STREAM);
-    this.#caughtUpAt = state.lastSequence;
+    // A log without messages has nothing to catch up with, whatever its sequences.
+    this.#caughtUpAt = state.messages === 0 ? 0 : state.lastSequence;
     const log = new SampleLogReader(clock);
     const newest = (project: string, vm: string) => history.newest?.(project, vm);
-    const store = (placed: PlacedEntry) => this.#store(history, placed);
+    const store = (placed: PlacedEntry) => this.#arrive(placed);
     const evaluator = new Evaluator({ ...this.#deps, log, newest, store });
     this.#rebasedBefore = this.rebased();
     this.#evaluator = evaluator;
-    await evaluator.rebuild();
+    const fromSequence = this.#storedBefore(state);
+    const evaluatedFrom = await evaluator.rebuild();
     // Aborted meanwhile: a listener added now would never be called.
     if (signal.aborted) return;
+    const readFrom = Math.max(evaluatedFrom, state.firstSequence);
+    this.#arrivedThrough = fromSequence < readFrom ? readFrom - 1 : undefined;
     const ending = new AbortController();
     const end = (): void => ending.abort();
     signal.addEventListener('abort', end, { once: true });
     const evaluating = evaluator.run(ending.signal);
-    const recovering = recovery && recoverRows({ clock, stream, recovery }, ending.signal);
+    const working = [evaluating];
+    if (recovery) working.push(recoverRows({ clock, stream, recovery }, ending.signal));
+    if (this.#arrivedThrough !== undefined) working.push(this.#fill(fromSequence, ending.signal));
     try {
-      const reading = log.run(stream, state.firstSequence, ending.signal);
-      await Promise.race([evaluating, reading, ...(recovering ? [recovering] : [])]);
+      const reading = log.run(stream, readFrom, ending.signal);
+      await Promise.race([...working, reading]);
     } finally {
       end();
       signal.removeEventListener('abort', end);
-      await evaluating.catch(() => {});
-      await recovering?.catch(() => {});
+      await Promise.allSettled(working);
+      await this.#deps.checkpoints?.settled();
     }
   }
 
@@ -139,7 +166,73 @@ export class SamplePipeline implements EvaluatorView {
     return this.#partitions;
   }
 
-  #store(history: HistoryWriter, { entry, partition, sequence }: PlacedEntry): void {
+  /** Time of the newest checkpoint, Unix ms; undefined: none since the start. */
+  checkpointMs(): number | undefined {
+    return this.#deps.checkpoints?.newestMs;
+  }
+
+  /** True if history has everything that was in the log at the start of the process. */
+  isHistoryWhole(): boolean {
+    return this.stored.sequence >= this.#wholeAt;
+  }
+
+  /** Position in SAMPLES up to which the partition has been evaluated and decided. */
+  throughOf(partition: number): number {
+    return this.#evaluator?.throughOf(partition) ?? 0;
+  }
+
+  /** First sequence of a partition that a restart would need, of the evaluator or of history. */
+  floorOf(partition: number): number {
+    const evaluated = this.throughOf(partition) + 1;
+    const checkpoint = this.#deps.checkpoints?.floorOf(partition) ?? evaluated;
+    // While history is being filled, it has not seen every partition.
+    return Math.min(evaluated, checkpoint, this.stored.sequence + 1);
+  }
+
+  /** Where history continues; called when a run starts. Everything before it is stored. */
+  #storedBefore({ firstSequence, lastSequence }: StreamState): number {
+    const { history } = this.#deps;
+    if (this.#wholeAt === Number.POSITIVE_INFINITY) {
+      this.#wholeAt = lastSequence;
+      const floor = Math.max(history.oldestFloor(), firstSequence);
+      this.stored.advance(Math.min(floor - 1, lastSequence));
+      history.setFilling(!this.isHistoryWhole());
+    }
+    return this.stored.sequence + 1;
+  }
+
+  /** Takes an entry of the evaluator's reader. */
+  #arrive(placed: PlacedEntry): void {
+    if (this.#arrivedThrough === undefined) this.#store(placed);
+    else this.#arrivedThrough = placed.sequence;
+  }
+
+  /**
+   * Stores the entries from `sequence` on until it has met the evaluator's reader, which stores the
+   * later ones. It begins once the evaluator has caught up: edges are decided first. It ends with
+   * the run.
+   */
+  async #fill(sequence: number, signal: AbortSignal): Promise<void> {
+    const { clock, stream } = this.#deps;
+    const slices = new TimeSlices(clock);
+    while (!this.isCaughtUp() && !signal.aborted) await pause(clock, CAUGHT_UP_MS, signal);
+    for (let next = sequence; next <= (this.#arrivedThrough ?? 0) && !signal.aborted; ) {
+      const arrived = this.#arrivedThrough ?? 0;
+      for await (const placed of pastEntries(stream, { sequence: next })) {
+        if (signal.aborted || placed.sequence > (this.#arrivedThrough ?? 0)) break;
+        this.#store(placed);
+        next = placed.sequence + 1;
+        await slices.yieldIfDue();
+      }
+      // The log had all of these, except what has been truncated, which is in chunks.
+      next = Math.max(next, arrived + 1);
+    }
+    this.#arrivedThrough = undefined;
+    await pause(clock, Number.POSITIVE_INFINITY, signal);
+  }
+
+  #store({ entry, partition, sequence }: PlacedEntry): void {
+    const { history } = this.#deps;
     this.#partitions.add(partition);
     // Older entries are in chunks on disk. Only the evaluator reads them again.
     if (sequence >= history.floor(partition)) {
@@ -147,6 +240,9 @@ export class SamplePipeline implements EvaluatorView {
       else history.pass({ partition, sequence });
     }
     // A new run reads entries that an earlier one has stored.
-    if (sequence > this.stored.sequence) this.stored.advance(sequence);
+    if (sequence <= this.stored.sequence) return;
+    const wasWhole = this.isHistoryWhole();
+    this.stored.advance(sequence);
+    if (!wasWhole && this.isHistoryWhole()) history.setFilling(false);
   }
 }

@@ -1,33 +1,46 @@
 /**
- * Truncates the sample log: entries that are in chunks on disk and older than the longest window of
- * any rule are no longer needed.
+ * Truncates the sample log, each partition by itself: entries that are in chunks on disk and older
+ * than the longest window of the partition's rules are no longer needed. A tenant's long window
+ * keeps the log of its own partition only.
+ *
+ *     cut of a partition = min(start of its longest window, floors of all live members)
  */
 import { FLOOR_MARGIN_MS } from '../../../streams/alerting/evaluation/notification-diff.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import type { Ownership } from '../../../streams/platform/membership/membership.ts';
+import { lowestOf, positionsOf } from '../../../streams/platform/membership/positions.ts';
+import type { MemberProgress } from '../../../streams/platform/membership/roster.ts';
 import { pause } from '../../../streams/platform/pause.ts';
-import { type Stream, StreamUnavailable } from '../../../streams/platform/stream.ts';
+import {
+  PARTITIONS,
+  partitionOf,
+  type Stream,
+  StreamUnavailable,
+} from '../../../streams/platform/stream.ts';
 import type { Host } from '../../platform/host/host-port.ts';
 import { liveInstances } from '../../platform/host/live-instances.ts';
-import { SAMPLES_STREAM } from '../../telemetry/sample-log.ts';
+import { partitionSubject, SAMPLES_STREAM } from '../../telemetry/sample-log.ts';
 import type { HistoryWriter, SamplePipeline } from './sample-pipeline.ts';
 
-/**
- * The consumers that still need entries, history and the evaluator, and the stream that holds them.
- */
-export interface SampleRetentionDeps {
+/** The two consumers on this member that still need entries: history and the evaluator. */
+interface LocalNeeds {
+  readonly history: Pick<HistoryWriter, 'floor'>;
+  readonly pipeline: Pick<SamplePipeline, 'partitions' | 'throughOf' | 'floorOf'>;
+}
+
+/** The consumers that still need entries, and the stream that holds them. */
+export interface SampleRetentionDeps extends LocalNeeds {
   readonly host: Host;
   readonly stream: Stream;
   readonly clock: Clock;
-  readonly history: Pick<HistoryWriter, 'floor'>;
-  readonly pipeline: Pick<SamplePipeline, 'partitions' | 'throughSequence'>;
   /** One member truncates the log, by a valid clock. */
   readonly ownership: Pick<Ownership, 'owns'>;
   /**
-   * `sampleFloor` of every live member, possibly including this one. Absent: there are no others.
+   * Floors of every live member, possibly including this one, for a partition. Absent: there are no
+   * others.
    */
-  readonly memberFloors?: () => readonly number[];
+  readonly memberFloors?: (partition: number) => readonly number[];
   /** The stream did not answer, so nothing was truncated this time. */
   readonly onLost?: (error: StreamUnavailable) => void;
   /** Minimum time for which entries are kept, ms. Absent: four hours. */
@@ -35,7 +48,8 @@ export interface SampleRetentionDeps {
 }
 
 /**
- * Minimum time for which entries are kept, ms, because a new rule looks back over earlier samples.
+ * Minimum time for which entries are kept, ms: a new rule looks back over them, a member that was
+ * away reads what it has missed, and rows without room in memory are read again.
  */
 const KEPT_MS_MIN = 4 * 3_600_000;
 const CHECK_MS = 600_000;
@@ -55,42 +69,78 @@ export async function retainSamples(deps: SampleRetentionDeps, signal: AbortSign
   }
 }
 
-/** Removes the entries that neither history nor the evaluator needs any longer. */
+/** Removes the entries that neither history nor the evaluator of any member needs any longer. */
 async function truncateSamples(deps: SampleRetentionDeps): Promise<void> {
-  const { clock, stream } = deps;
-  const state = await stream.state(SAMPLES_STREAM);
-  const windowStart = await firstSince(
-    stream,
-    clock.now() - (await keptMs(deps)),
-    state.lastSequence + 1,
-  );
-  // This member's current floor, because the announced one may be a second old.
-  const floors = [sampleFloor(deps), ...(deps.memberFloors?.() ?? [])];
-  const below = Math.min(windowStart, ...floors);
-  if (below <= state.firstSequence) return;
-  await stream.truncate({ stream: SAMPLES_STREAM, belowSequence: below });
+  const { stream } = deps;
+  const { firstSequence, lastSequence } = await stream.state(SAMPLES_STREAM);
+  const cuts = await cutsOf(deps, lastSequence + 1);
+  // What no partition needs goes at once, which is cheaper than partition by partition.
+  const base = Math.min(...cuts);
+  if (base > firstSequence) await stream.truncate({ stream: SAMPLES_STREAM, belowSequence: base });
+  for (const partition of deps.pipeline.partitions()) {
+    const belowSequence = cuts[partition] ?? base;
+    if (belowSequence <= Math.max(base, firstSequence)) continue;
+    const subject = partitionSubject(partition);
+    await stream.truncate({ stream: SAMPLES_STREAM, subject, belowSequence });
+  }
 }
 
 /**
- * First sequence of SAMPLES that this member still needs. Everything below is in chunks on its disk
- * and evaluated. A member announces it, and the log is never truncated above the smallest one.
+ * Sequence below which each partition's log may go.
+ *
+ * @param end one past the log's last entry
  */
-export function sampleFloor({
-  history,
-  pipeline,
-}: Pick<SampleRetentionDeps, 'history' | 'pipeline'>): number {
-  const floors = [...pipeline.partitions()].map((partition) => history.floor(partition));
-  return Math.min(...floors, pipeline.throughSequence() + 1);
+async function cutsOf(deps: SampleRetentionDeps, end: number): Promise<number[]> {
+  const { clock, stream, memberFloors } = deps;
+  const nowMs = clock.now();
+  const kept = await keptMs(deps);
+  const starts = new Map<number, number>();
+  for (const windowMs of new Set(kept)) {
+    starts.set(windowMs, await firstSince(stream, nowMs - windowMs, end));
+  }
+  return kept.map((windowMs, partition) => {
+    // This member's current floor, because the announced one may be a second old.
+    const floors = [sampleFloorOf(deps, partition), ...(memberFloors?.(partition) ?? [])];
+    return Math.min(starts.get(windowMs) ?? 1, ...floors);
+  });
 }
 
-/** Look-back of a rebuilt evaluator, ms: the longest active window and its margin. */
-async function keptMs({ host, keptMsMin }: SampleRetentionDeps): Promise<number> {
-  let kept = keptMsMin ?? KEPT_MS_MIN;
+/**
+ * First sequence of a partition that this member still needs. Everything below is in chunks on its
+ * disk and evaluated.
+ */
+function sampleFloorOf({ history, pipeline }: LocalNeeds, partition: number): number {
+  const floor = pipeline.floorOf(partition);
+  // Without an entry, history knows no position.
+  const isKnown = pipeline.partitions().has(partition);
+  return isKnown ? Math.min(floor, history.floor(partition)) : floor;
+}
+
+/**
+ * This member's progress in the log, for its record. The log is never cut above the lowest floor
+ * of all live members.
+ */
+export function sampleProgress(
+  needs: LocalNeeds,
+): Required<Pick<MemberProgress, 'decided' | 'decidedOf' | 'floor' | 'floors'>> {
+  const decidedOf = positionsOf((partition) => needs.pipeline.throughOf(partition));
+  const floors = positionsOf((partition) => sampleFloorOf(needs, partition));
+  return { decided: lowestOf(decidedOf), decidedOf, floor: lowestOf(floors), floors };
+}
+
+/**
+ * Look-back of a rebuilt evaluator for each partition, ms: the longest window of its active rules
+ * and its margin, at least the minimum.
+ */
+async function keptMs({ host, keptMsMin = KEPT_MS_MIN }: SampleRetentionDeps): Promise<number[]> {
+  const kept: number[] = Array(PARTITIONS).fill(keptMsMin);
   for (const project of host.projects()) {
+    const partition = partitionOf(project);
     for await (const { context } of liveInstances(host.view(project), 'alertRule')) {
-      const { spec } = context;
-      const windowMs = Math.max(spec.sustainedSeconds, spec.recoverySeconds ?? 0) * 1000;
-      kept = Math.max(kept, windowMs + FLOOR_MARGIN_MS);
+      const { enabled, sustainedSeconds, recoverySeconds = 0 } = context.spec;
+      if (!enabled) continue;
+      const windowMs = Math.max(sustainedSeconds, recoverySeconds) * 1000 + FLOOR_MARGIN_MS;
+      kept[partition] = Math.max(kept[partition] ?? 0, windowMs);
     }
   }
   return kept;

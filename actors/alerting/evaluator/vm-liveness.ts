@@ -32,6 +32,7 @@ import {
   type Outage,
   TOGETHER_MS,
 } from '../../../streams/telemetry/entry.ts';
+import type { PlacedEntry } from '../../../streams/telemetry/entry-codec.ts';
 import { powerOf } from '../../../streams/telemetry/metrics/derive.ts';
 import type { SampleBatch, VmRef } from '../../../streams/telemetry/samples/batch.ts';
 import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
@@ -81,6 +82,8 @@ export class OutageDetector {
   #leave: () => void = () => {};
   #backlogThrough = 0;
   #isKnown = false;
+  /** Partitions that continue from a checkpoint. */
+  readonly #restored = new Set<number>();
 
   /** @param states of the partitions, as folded by the evaluator */
   constructor(deps: OutageDeps, states: ReadonlyMap<number, EvaluationState>) {
@@ -94,6 +97,7 @@ export class OutageDetector {
   async begin(): Promise<void> {
     this.#leave();
     this.#isKnown = false;
+    this.#restored.clear();
     this.#leave = await this.#liveness.load();
   }
 
@@ -107,10 +111,29 @@ export class OutageDetector {
     this.#leave();
   }
 
+  /** True once the backlog has been read, so that every VM is known. */
+  get isKnown(): boolean {
+    return this.#isKnown;
+  }
+
   /** Receives each entry of the log before it is folded. */
-  async record(entry: LogEntry, sequence: number): Promise<void> {
+  async record({ entry, partition, sequence }: PlacedEntry): Promise<void> {
     if (!this.#isKnown && sequence > this.#backlogThrough) await this.#lookUp();
+    const state = this.#isKnown ? this.#states.get(partition) : undefined;
+    // A partition's first entry makes its state.
+    if (state) state.isLive = true;
     this.#liveness.record(entry);
+  }
+
+  /** What is known of a partition's VMs, for its checkpoint. */
+  factsOf(partition: number): Iterable<KnownVm> {
+    return this.#liveness.factsOf(partition);
+  }
+
+  /** Continues from a partition's checkpoint, whose VMs need not be looked up in history. */
+  restore(partition: number, known: Iterable<KnownVm>): void {
+    this.#restored.add(partition);
+    for (const vm of known) this.#liveness.restore(vm);
   }
 
   /** The VMs of a project, as observed up to `atMs`. */
@@ -138,6 +161,7 @@ export class OutageDetector {
   async #lookUp(): Promise<void> {
     const { newest, onFault } = this.#deps;
     for (const { project, vm } of [...this.#liveness.unheard()]) {
+      if (this.#restored.has(partitionOf(project))) continue;
       await this.#slices.yieldIfDue();
       try {
         const latest = newest?.(project, vm);
@@ -148,17 +172,23 @@ export class OutageDetector {
       }
     }
     for (const state of this.#states.values()) {
-      state.isReplaying = false;
-      state.isLive = true;
-      state.aheadFromMs = Number.POSITIVE_INFINITY;
-      await this.#endReplay(state);
-      // Not later than the last entry, so that the next sample is later than any incident.
-      rebase(state, Math.min(state.nowMs, this.#deps.clock.now()));
+      // A state from a checkpoint was live when it was taken, and has stayed so.
+      if (!state.isLive) await this.#begin(state);
       this.#liveness.adopt(state.outages?.values() ?? []);
-      for (const project of state.projects.keys())
-        recordKnownVms(state, this.#liveness.lastOf(project));
     }
     this.#isKnown = true;
+  }
+
+  /** Ends the replay of a state that began at the log's floor. */
+  async #begin(state: EvaluationState): Promise<void> {
+    state.isReplaying = false;
+    state.isLive = true;
+    state.aheadFromMs = Number.POSITIVE_INFINITY;
+    await this.#endReplay(state);
+    // Not later than the last entry, so that the next sample is later than any incident.
+    rebase(state, Math.min(state.nowMs, this.#deps.clock.now()));
+    for (const project of state.projects.keys())
+      recordKnownVms(state, this.#liveness.lastOf(project));
   }
 
   async #endReplay({ projects }: EvaluationState): Promise<void> {
@@ -169,6 +199,13 @@ export class OutageDetector {
       }
     }
   }
+}
+
+/** Last observation and power state of a VM, in a checkpoint; see `VmFacts`. */
+export interface KnownVm extends VmRef {
+  readonly newestMs: number;
+  readonly powerMs: number;
+  readonly power: VmFacts['power'];
 }
 
 /**
@@ -234,6 +271,22 @@ export class VmLiveness {
     for (const [datacenter, { sinceMs }] of this.#outages) {
       if (sinceMs > atMs + FUTURE_MS) this.#outages.set(datacenter, { datacenter, sinceMs: atMs });
     }
+  }
+
+  /** What is known of the VMs of a partition's projects. */
+  *factsOf(partition: number): Generator<KnownVm> {
+    for (const [project, vms] of this.#projects) {
+      if (partitionOf(project) !== partition) continue;
+      for (const [vm, { newestMs, powerMs, power }] of vms) {
+        if (Number.isFinite(newestMs)) yield { project, vm, newestMs, powerMs, power };
+      }
+    }
+  }
+
+  /** Takes over what a checkpoint knows of a VM that is still registered. */
+  restore({ project, vm, newestMs, powerMs, power }: KnownVm): void {
+    const facts = this.#projects.get(project)?.get(vm);
+    if (facts) Object.assign(facts, { newestMs, powerMs, power });
   }
 
   /** Registered VMs without a row in the log. */

@@ -17,10 +17,15 @@ import {
   UnknownCommitFormat,
 } from '../../../streams/platform/commit/codec.ts';
 import type { Commit } from '../../../streams/platform/commit/commit.ts';
-import { EVENTS_STREAM } from '../../../streams/platform/commit/events.ts';
+import { EVENTS_MISSING, EVENTS_STREAM } from '../../../streams/platform/commit/events.ts';
 import type { TimeSlices } from '../../../streams/platform/operators.ts';
 import { pause } from '../../../streams/platform/pause.ts';
-import type { Stream, StreamMessage, StreamRead } from '../../../streams/platform/stream.ts';
+import {
+  type Stream,
+  type StreamMessage,
+  StreamMissing,
+  type StreamRead,
+} from '../../../streams/platform/stream.ts';
 import type { HostCounters } from './counters.ts';
 
 /** Ports of the applier. */
@@ -119,7 +124,11 @@ export class Applier {
         if (this.#stop.signal.aborted) return;
         if (isFatal(error)) return this.#fail(error);
         this.#options.counters.readFailures++;
-        this.#health = { state: 'retrying', reason: messageOf(error) };
+        const isMissing = error instanceof StreamMissing;
+        this.#health = {
+          state: 'retrying',
+          reason: isMissing ? EVENTS_MISSING : messageOf(error),
+        };
         if (this.position.sequence > before) failures = 0;
       }
       const delayMs = Math.min(RETRY_MS_MIN * 2 ** failures, RETRY_MS_MAX);
@@ -191,8 +200,8 @@ export class Applier {
     if (lastSequence < applied) {
       throw new HistoryMismatch(
         'ahead',
-        `This node has applied EVENTS up to ${applied}, the stream ends at ${lastSequence}: it ` +
-          'has lost messages; restore it, or start with a control.db made from it',
+        `This node has applied EVENTS up to ${applied}, the stream ends at ${lastSequence}: NATS has ` +
+          'lost its end. Keep this data folder, which has it: docs/operations/damage.md says how to go on',
       );
     }
     if (firstSequence > applied + 1) {
@@ -231,7 +240,8 @@ export class Applier {
     throw new HistoryMismatch(
       'diverged',
       `EVENTS holds another commit at ${sequence} than this node has applied: the stream was ` +
-        'shortened and written again; start with a control.db made from it',
+        'shortened and written again. Move this control.db aside and keep it, since commits that only ' +
+        'it has are in no other place; then start again, and the member takes a snapshot of the others',
     );
   }
 

@@ -12,6 +12,7 @@ import { type Head, HistoryMismatch, judge } from '../../../streams/platform/com
 import type { ChangeUse } from '../../../streams/platform/commit/change-use.ts';
 import type { EncodedCommit } from '../../../streams/platform/commit/codec.ts';
 import { COMMIT_FORMAT, type Commit } from '../../../streams/platform/commit/commit.ts';
+import { EVENTS_MISSING } from '../../../streams/platform/commit/events.ts';
 import type {
   DueTimer,
   RecordedRequest,
@@ -183,11 +184,13 @@ export function boundStream(path: string): string | undefined {
 /** Throws `HistoryMismatch` if the projection was made from a stream other than this one. */
 export function assertMadeFrom(bound: string, identity: string | undefined): void {
   if (bound === identity) return;
-  throw new HistoryMismatch(
-    'otherStream',
-    `The projection was made from stream ${bound}, EVENTS is now ${identity ?? 'missing'}: ` +
-      'restore that stream, or start with an empty control.db',
-  );
+  const message =
+    identity === undefined
+      ? EVENTS_MISSING
+      : `EVENTS is another stream (${identity}) than the one that this control.db was made from ` +
+        `(${bound}). Check SVC_NATS_URL. If EVENTS was deleted and a new member made another one, keep ` +
+        'this data folder: docs/operations/damage.md says how to return to it';
+  throw new HistoryMismatch('otherStream', message);
 }
 
 function bind(position: Position, identity: string, writes: Writes): void {

@@ -216,16 +216,21 @@ export class MessageTable {
     return low;
   }
 
-  /** Removes at most `limit` messages below `sequence`; returns the number removed. */
+  /**
+   * Removes at most `limit` messages below `sequence`, the oldest first: a removal that a crash
+   * interrupts leaves no later message of the subjects without an earlier one. @returns the number
+   * removed
+   */
   removeBelow(name: string, sequence: number, limit: number, subject?: string): number {
     const row = this.get(name);
     const below = base(row) + Math.min(sequence, row.lastSequence + 1);
     if (subject === undefined) {
       return this.#removed(row, this.#sql.removeBelow.run(base(row), below, limit).changes);
     }
-    const id = this.#subjectId(row, subject);
-    if (id === undefined) return 0;
-    return this.#removed(row, this.#sql.removeSubjectBelow.run(id, below, limit).changes);
+    const ids = this.#subjectIdsOf(row, subject);
+    if (ids.length === 0) return 0;
+    const list = JSON.stringify(ids);
+    return this.#removed(row, this.#sql.removeSubjectsBelow.run(list, below, limit).changes);
   }
 
   removeOne(name: string, sequence: number): void {
@@ -252,9 +257,15 @@ export class MessageTable {
       const id = this.#subjectId(row, subject);
       return id === undefined ? [] : this.#sql.readSubject.all(id, from, to, limit);
     }
-    const ids = [...this.#subjects(row)].filter(([name]) => subjectMatches(name, subject));
-    const list = JSON.stringify(ids.map(([, id]) => id));
+    const ids = this.#subjectIdsOf(row, subject);
+    const list = JSON.stringify(ids);
     return ids.length === 0 ? [] : this.#sql.readSubjects.all(from, to, list, limit);
+  }
+
+  /** Ids of the subjects that match the pattern. */
+  #subjectIdsOf(row: StreamRow, pattern: string): number[] {
+    const matching = [...this.#subjects(row)].filter(([name]) => subjectMatches(name, pattern));
+    return matching.map(([, id]) => id);
   }
 
   #lastOfSubject(row: StreamRow, subject: string): number {
@@ -415,9 +426,11 @@ export function messageStatements(database: SqliteDatabase) {
       `DELETE FROM stream_message WHERE position IN (SELECT position FROM stream_message
        WHERE position > ? AND position < ? ORDER BY position LIMIT ?)`,
     ),
-    removeSubjectBelow: prepare<[number, number, number]>(
+    // By subject, not by position: older messages of other subjects are not visited.
+    removeSubjectsBelow: prepare<[string, number, number]>(
       `DELETE FROM stream_message WHERE position IN (SELECT position FROM stream_message
-       INDEXED BY stream_message_subject WHERE subject = ? AND position < ?
+       INDEXED BY stream_message_subject
+       WHERE subject IN (SELECT value FROM json_each(?)) AND position < ?
        ORDER BY position LIMIT ?)`,
     ),
     removeOne: prepare<[number]>('DELETE FROM stream_message WHERE position = ?'),

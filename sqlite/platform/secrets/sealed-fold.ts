@@ -21,6 +21,7 @@ import { keyIdOf, type Seal, type SealOptions, WrongMasterKey } from './seal.ts'
 import {
   canaryKeyId,
   ERASED,
+  ensureSealed,
   keyOf,
   lastOf,
   SWEPT,
@@ -131,8 +132,9 @@ export class SealedFold {
 
   /** Continues from the file's position, or takes all of a stream that the file does not know. */
   async #begin(): Promise<void> {
-    const { file, stream } = this.#options;
-    const { identity, lastSequence } = await stream.ensure(sealedSpec);
+    const { file, stream, seal, random } = this.#options;
+    const masterKey = seal.change()?.old ?? seal.masterKey();
+    const { identity, lastSequence } = await ensureSealed(stream, { masterKey, random });
     const bound = file.bound();
     if (bound?.identity === identity && bound.position <= lastSequence) this.#bound = bound;
     else await this.#takeAll('adopt');

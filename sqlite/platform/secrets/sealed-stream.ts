@@ -9,10 +9,15 @@
  *     svc.sealed.canary.master-key     the key's id, and a value that opens only under it
  *     svc.sealed.key-change.master-key both keys of a change of the master key, while it runs
  */
-import type { Stream, StreamMessage, StreamSpec } from '../../../streams/platform/stream.ts';
+import type {
+  Stream,
+  StreamMessage,
+  StreamSpec,
+  StreamState,
+} from '../../../streams/platform/stream.ts';
 import { createKeyRing, KEY_CHANGE, type KeyPair, openKeyChange } from './key-change.ts';
-import { createSeal, keyIdOf, type Seal, type SealOptions, WrongMasterKey } from './seal.ts';
-import { CANARY, EXCERPT, type SealedKey } from './secret-file.ts';
+import { createSeal, keyIdOf, type SealOptions, WrongMasterKey } from './seal.ts';
+import { CANARY, canary, EXCERPT, type SealedKey } from './secret-file.ts';
 
 export const sealedSpec: StreamSpec = {
   name: 'SEALED',
@@ -21,6 +26,7 @@ export const sealedSpec: StreamSpec = {
   lastOfSubject: true,
   // Expected sequences prevent a second message, so no message id is needed.
   duplicateWindowMs: 1_000,
+  whenMissing: 'replace',
 };
 
 export const ERASED = 'erased';
@@ -70,8 +76,23 @@ export async function lastOf(
 const KEY_ID_CHARACTERS = 16;
 
 /** The canary as stored in the stream: the key's id is readable without the key. */
-export function sharedCanary(options: SealOptions, canary: (seal: Seal) => Uint8Array): Uint8Array {
+export function sharedCanary(options: SealOptions): Uint8Array {
   return Buffer.concat([Buffer.from(keyIdOf(options.masterKey)), canary(createSeal(options))]);
+}
+
+/** Makes the stream if it is missing, and writes the canary of this key unless it has one. */
+export async function ensureSealed(
+  stream: Pick<Stream, 'ensure' | 'append'>,
+  options: SealOptions,
+): Promise<StreamState> {
+  const state = await stream.ensure(sealedSpec);
+  await stream.append({
+    stream: sealedSpec.name,
+    subject: subjectOf(CANARY),
+    data: sharedCanary(options),
+    expectedLastSubjectSequence: 0,
+  });
+  return state;
 }
 
 /** Id of the key in a canary of the stream. */

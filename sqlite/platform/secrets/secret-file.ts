@@ -6,6 +6,7 @@
 import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
+import { countChangesOf } from '../change-count.ts';
 import { type Migration, openDatabase, type SqliteDatabase } from '../database.ts';
 import { checksumOf } from '../row-checksum.ts';
 import {
@@ -177,6 +178,14 @@ export const secretsMigrations: readonly Migration[] = [
       ALTER TABLE last_used ADD COLUMN checksum INTEGER;
       ALTER TABLE excerpts ADD COLUMN checksum INTEGER;
       ALTER TABLE bound ADD COLUMN checksum INTEGER;`,
+  },
+  {
+    id: 5,
+    sql: countChangesOf({
+      sealed: ['INSERT', 'UPDATE', 'DELETE'],
+      bodies: ['INSERT', 'UPDATE', 'DELETE'],
+      excerpts: ['INSERT', 'UPDATE', 'DELETE'],
+    }),
   },
 ];
 

@@ -15,7 +15,7 @@ import { beginKeyChange, NOTHING_TO_CONTINUE } from './key-change-steps.ts';
 import { keyIdOf, SealBroken } from './seal.ts';
 import { pipelined, type SealedFold } from './sealed-fold.ts';
 import { ERASED, keyOf, SWEPT, sealedSpec, sharedCanary, subjectOf } from './sealed-stream.ts';
-import { CANARY, canary } from './secret-file.ts';
+import { CANARY } from './secret-file.ts';
 import { type KeyChangeOutcome, KeyChangeRefused, type KeyChangeRequest } from './secret-store.ts';
 
 export interface SharedChange {
@@ -171,7 +171,7 @@ async function finish({ stream, seal, random, fold, sweep }: SharedChange): Prom
   const outcome = await stream.append({
     stream: sealedSpec.name,
     subject: subjectOf(CANARY),
-    data: sharedCanary(options, canary),
+    data: sharedCanary(options),
   });
   if (outcome.kind !== 'appended') throw new Error('An unconditional canary was refused');
   await fold.applied(outcome.sequence);

@@ -19,17 +19,15 @@ import {
   assertSharedKey,
   ERASED,
   ERASED_SUBJECTS,
+  ensureSealed,
   keyOf,
   lastOf,
   SWEPT_SUBJECT,
   sealedSpec,
-  sharedCanary,
   subjectOf,
 } from './sealed-stream.ts';
 import {
   BODY,
-  CANARY,
-  canary,
   EXCERPT,
   lastUsedStore,
   openSecretFile,
@@ -59,13 +57,7 @@ const ERASED_MAX = 500;
 export async function openSharedSecrets(options: SharedSecretsOptions): Promise<SecretStore> {
   const { stream, clock, onFault } = options;
   await assertSharedKey(options);
-  await stream.ensure(sealedSpec);
-  await stream.append({
-    stream: sealedSpec.name,
-    subject: subjectOf(CANARY),
-    data: sharedCanary(options, canary),
-    expectedLastSubjectSequence: 0,
-  });
+  await ensureSealed(stream, options);
   // Another member may have been first, with another key.
   const change = await assertSharedKey(options);
   // After a power loss, the stream still has everything that the file lost.

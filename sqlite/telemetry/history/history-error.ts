@@ -9,7 +9,7 @@
  * `OUT_OF_MEMORY`: a thread ended because its work exceeded its memory limit. `FAULT`: a thread's
  * code threw an unexpected error; the error has its stack and is never reported outside.
  * `INCOMPLETE`: accepted rows are in the log but not readable yet, because the memory for new rows
- * was full.
+ * was full, or because the log is still being read after a start.
  */
 export type HistoryErrorReason =
   | 'DAMAGED'

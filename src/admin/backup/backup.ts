@@ -17,6 +17,7 @@ import {
 } from '../../../sqlite/platform/backup/frozen-copy.ts';
 import { copyStream } from '../../../sqlite/platform/backup/stream-copy.ts';
 import { makeFolder } from '../../../sqlite/platform/make-folder.ts';
+import { HISTORY_FILE } from '../../../sqlite/telemetry/history/history-file.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { EVENTS_STREAM } from '../../../streams/platform/commit/events.ts';
 import type { Stream, StreamSpec } from '../../../streams/platform/stream.ts';
@@ -36,6 +37,8 @@ import { streamFileOf } from './restore-streams.ts';
 export interface BackupDeps {
   /** The data folder. */
   readonly folder: string;
+  /** Folder of history.db. Absent: the data folder. */
+  readonly historyFolder?: string;
   readonly clock: Clock;
   /** Id of the master key. */
   readonly keyId: () => string;
@@ -46,6 +49,8 @@ export interface BackupDeps {
    * in it.
    */
   readonly remote?: { readonly stream: Stream; readonly specs: readonly StreamSpec[] };
+  /** Called with the time of the state in a finished backup, Unix ms. */
+  readonly onMade?: (createdMs: number) => void;
 }
 
 export interface BackupRequest {
@@ -62,7 +67,7 @@ const DATABASES = [
   'control.db',
   'events.db',
   'samples.db',
-  'history.db',
+  HISTORY_FILE,
 ];
 /** Position of the audit sink. Without it, everything would be written to it a second time. */
 const CURSOR_FILE = 'audit-export.json';
@@ -97,7 +102,7 @@ export async function makeBackup(
 }
 
 async function fill(deps: BackupDeps, request: BackupRequest): Promise<BackupManifest> {
-  const { folder, clock, keyId, isKeyChanging } = deps;
+  const { folder, historyFolder = folder, clock, keyId, isKeyChanging } = deps;
   const { to } = request;
   if (isKeyChanging()) {
     throw new BackupFault(
@@ -105,14 +110,15 @@ async function fill(deps: BackupDeps, request: BackupRequest): Promise<BackupMan
         'svc admin rekey --continue',
     );
   }
-  const names = DATABASES.filter((name) => existsSync(join(folder, name)));
+  const pathOf = (name: string) => join(name === HISTORY_FILE ? historyFolder : folder, name);
+  const names = DATABASES.filter((name) => existsSync(pathOf(name)));
   let createdMs = 0;
   let cursor: string | undefined;
   const copies = await copyFrozen({
     ...request,
     clock,
     files: names.map((name) => ({
-      path: join(folder, name),
+      path: pathOf(name),
       to: join(to, name),
       ...(QUESTIONS[name] !== undefined && { ask: QUESTIONS[name] }),
     })),
@@ -152,6 +158,7 @@ async function fill(deps: BackupDeps, request: BackupRequest): Promise<BackupMan
     content: manifestText(manifest),
     exclusive: true,
   });
+  deps.onMade?.(createdMs);
   return manifest;
 }
 

@@ -12,7 +12,12 @@ import {
   type StreamCopy,
 } from '../../../sqlite/platform/backup/stream-copy.ts';
 import { SchemaMismatch } from '../../../sqlite/platform/database.ts';
-import type { Stream, StreamSpec, StreamState } from '../../../streams/platform/stream.ts';
+import type {
+  Stream,
+  StreamMessage,
+  StreamSpec,
+  StreamState,
+} from '../../../streams/platform/stream.ts';
 import { BackupFault } from './manifest.ts';
 
 export interface RestoreStreamsOptions {
@@ -24,6 +29,13 @@ export interface RestoreStreamsOptions {
   /** In the order of restoring: EVENTS last, whose end shows that all are restored. */
   readonly specs: readonly StreamSpec[];
 }
+
+/**
+ * Subject of messages at the sequences that the sample log has lost, because it is cut partition by
+ * partition. They are removed before the streams that show that a restore is complete.
+ */
+const GAP_SUBJECT = 'svc.samples.gap';
+const NOTHING = new Uint8Array(0);
 
 /** Maximum appends in progress at a time. The server keeps the order of one connection. */
 const UNDER_WAY_MAX = 64;
@@ -96,27 +108,28 @@ async function restoreOne(
   spec: StreamSpec,
   { state, messages }: StreamCopy,
 ): Promise<void> {
+  const { name } = spec;
   const { lastSequence } = await stream.ensure(spec, state);
   const underWay: Promise<void>[] = [];
   let next = lastSequence + 1;
-  for (const { sequence, subject, data, messageId } of messages(lastSequence)) {
-    if (sequence !== next) throw gap(spec.name, next, sequence);
-    next++;
-    const append = {
-      stream: spec.name,
-      subject,
-      data,
-      ...(messageId !== undefined && { messageId }),
-    };
+  const append = async (message: Pick<StreamMessage, 'subject' | 'data' | 'messageId'>) => {
+    const sequence = next++;
     underWay.push(
-      stream.append(append).then((outcome) => {
+      stream.append({ stream: name, ...message }).then((outcome) => {
         const stored = outcome.kind === 'wrongLastSequence' ? 0 : outcome.sequence;
-        if (stored !== sequence) throw misplaced(spec.name, sequence, stored);
+        if (stored !== sequence) throw misplaced(name, sequence, stored);
       }),
     );
     if (underWay.length >= UNDER_WAY_MAX) await Promise.all(underWay.splice(0));
+  };
+  for (const { sequence, subject, data, messageId } of messages(lastSequence)) {
+    if (sequence !== next && name !== SAMPLES_STREAM) throw gap(name, next, sequence);
+    while (next < sequence) await append({ subject: GAP_SUBJECT, data: NOTHING });
+    await append({ subject, data, ...(messageId !== undefined && { messageId }) });
   }
   await Promise.all(underWay);
+  if (name !== SAMPLES_STREAM) return;
+  await stream.truncate({ stream: name, subject: GAP_SUBJECT, belowSequence: next });
 }
 
 function gap(name: string, next: number, sequence: number): BackupFault {
@@ -128,7 +141,7 @@ function gap(name: string, next: number, sequence: number): BackupFault {
 
 function misplaced(name: string, sequence: number, stored: number): BackupFault {
   return new BackupFault(
-    `Message ${sequence} of ${name} was stored at ${stored}: another program writes there. Remove ` +
-      'the streams on that NATS, and run "svc restore" again',
+    `Message ${sequence} of ${name} was stored at ${stored}: another program writes there. Stop it, or ` +
+      'name an empty account of NATS in SVC_NATS_URL, and run "svc restore" again',
   );
 }

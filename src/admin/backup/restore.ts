@@ -4,12 +4,21 @@
  * no service starts on the files of an interrupted one, and the next one starts over.
  */
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream, existsSync, readdirSync, rmSync } from 'node:fs';
-import { open, rename, statfs } from 'node:fs/promises';
+import {
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
+import { open, rename, stat, statfs } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { lockFolder } from '../../../sqlite/platform/lock-file.ts';
+import { makeFolder } from '../../../sqlite/platform/make-folder.ts';
+import { HISTORY_FILE } from '../../../sqlite/telemetry/history/history-file.ts';
 import type { Stream, StreamSpec } from '../../../streams/platform/stream.ts';
 import { syncFolderSoon, writeFileDurably } from '../../platform/durable-file.ts';
 import { assertUndamaged, BackupFault, type BackupManifest, loadManifest } from './manifest.ts';
@@ -28,6 +37,8 @@ export interface RestoreRequest {
   readonly from: string;
   /** The data folder, which is empty or does not exist; it may contain the master key. */
   readonly to: string;
+  /** Folder of history.db, in which there is none yet. Absent: the data folder. */
+  readonly historyTo?: string;
   readonly masterKeyFile: string;
   /** Id of the key in that file; undefined if it does not exist yet. */
   readonly keyId: string | undefined;
@@ -73,7 +84,7 @@ export async function restoreBackup(request: RestoreRequest): Promise<Restored> 
   const lock = lockFolder(to);
   try {
     assertEmpty(request);
-    await assertRoom(to, total);
+    await assertRooms(request, manifest);
     if (request.remote !== undefined) {
       await restoreStreams({ from, scratch: join(to, SCRATCH), ...request.remote });
     }
@@ -93,27 +104,30 @@ export function assertNoUnfinishedRestore(folder: string): void {
 }
 
 async function copyAll(
-  { from, to, remote, onProgress }: RestoreRequest,
+  { from, to, historyTo = to, remote, onProgress }: RestoreRequest,
   manifest: BackupManifest,
   total: number,
 ): Promise<void> {
   const files = manifest.files.filter(({ name }) => !remote || !ON_NATS.includes(name));
+  const placeOf = (name: string) => join(name === HISTORY_FILE ? historyTo : to, name);
   for (const name of leftovers(to)) rmSync(join(to, name), { force: true });
-  writeFileDurably({ path: join(to, MARK), content: `${from}\n`, exclusive: false });
+  const content = `${[from, historyTo].join('\n')}\n`;
+  writeFileDurably({ path: join(to, MARK), content, exclusive: false });
   let copied = 0;
   const count = (bytes: number) => {
     copied += bytes;
     onProgress?.({ step: 'copying', bytes: copied, total });
   };
   for (const { name, sha256 } of files) {
-    const digest = await copy(join(from, name), join(to, name + PARTIAL), count);
+    const digest = await copy(join(from, name), placeOf(name) + PARTIAL, count);
     if (digest === sha256) continue;
     throw new BackupFault(
       `${join(from, name)} changed after it was checked. Check for a failing disk, or take another copy ` +
         'of the backup. Run "svc restore" again, or remove the new folder',
     );
   }
-  for (const { name } of files) await rename(join(to, name + PARTIAL), join(to, name));
+  for (const { name } of files) await rename(placeOf(name) + PARTIAL, placeOf(name));
+  await syncFolderSoon(historyTo);
   await syncFolderSoon(to);
   rmSync(join(to, MARK));
   await syncFolderSoon(to);
@@ -146,17 +160,46 @@ function leftovers(to: string): string[] {
   return readdirSync(to).filter((name) => /^[a-z-]+\.(db|json)(\.restoring)?$/.test(name));
 }
 
-function assertEmpty({ to, masterKeyFile }: RestoreRequest): void {
+function assertEmpty({ to, historyTo = to, masterKeyFile }: RestoreRequest): void {
+  const history = [HISTORY_FILE, `${HISTORY_FILE}-wal`].map((name) => join(historyTo, name));
+  const there = history.find((path) => existsSync(path));
+  if (historyTo !== to && there !== undefined && !isInterrupted(to, historyTo)) {
+    throw new BackupFault(
+      `${there} exists, but a backup is restored into empty folders. Move it aside, or name ` +
+        'another folder with SVC_HISTORY_DATA',
+    );
+  }
   if (!existsSync(to)) return;
   // The lock's own files exist while it is held.
   const may = new Set(['svc.lock', 'svc.lock-journal', 'svc.pid', MARK, SCRATCH, ...leftovers(to)]);
-  if (dirname(masterKeyFile) === to) may.add(basename(masterKeyFile));
+  for (const path of [masterKeyFile, historyTo]) if (dirname(path) === to) may.add(basename(path));
   const found = readdirSync(to).find((name) => !may.has(name));
   if (found === undefined) return;
   throw new BackupFault(
     `${to} is not empty (it contains ${found}), but a backup is restored into an empty folder. Move the ` +
       'old one aside, or name another with --data',
   );
+}
+
+/** True if an interrupted restore into both folders wrote the history that is there. */
+function isInterrupted(to: string, historyTo: string): boolean {
+  const mark = join(to, MARK);
+  return existsSync(mark) && readFileSync(mark, 'utf8').split('\n').includes(historyTo);
+}
+
+/** Both folders may be on one disk. */
+async function assertRooms(
+  { to, historyTo = to }: RestoreRequest,
+  { files }: BackupManifest,
+): Promise<void> {
+  const needed = (isHistory: boolean): number =>
+    files
+      .filter(({ name }) => (name === HISTORY_FILE) === isHistory)
+      .reduce((sum, { bytes }) => sum + bytes, 0);
+  makeFolder(historyTo, 0o700);
+  const isOneDisk = (await stat(to)).dev === (await stat(historyTo)).dev;
+  await assertRoom(to, needed(false) + (isOneDisk ? needed(true) : 0));
+  if (!isOneDisk) await assertRoom(historyTo, needed(true));
 }
 
 async function assertRoom(to: string, total: number): Promise<void> {

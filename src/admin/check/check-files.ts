@@ -12,12 +12,11 @@ export interface CheckFilesOptions extends CheckJob {
 
 /** The result for each file that exists. Throws the reason of `signal`, or what prevents the check. */
 export async function checkFiles(options: CheckFilesOptions): Promise<readonly FileCheck[]> {
-  const { signal, onProgress, folder, files, masterKey } = options;
+  const { signal, onProgress, ...job } = options;
   signal.throwIfAborted();
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   const entry = new URL(`./check-thread.${extension}`, import.meta.url);
-  const job: CheckJob = { folder, files, masterKey };
-  const worker = new Worker(entry, { name: 'file check', workerData: job });
+  const worker = new Worker(entry, { name: 'file check', workerData: job satisfies CheckJob });
   const ended = new AbortController();
   try {
     return await new Promise((resolve, reject) => {

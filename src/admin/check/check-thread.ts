@@ -4,10 +4,13 @@ import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { FileCheck } from '../../../sqlite/platform/file-check.ts';
+import { HISTORY_FILE } from '../../../sqlite/telemetry/history/history-file.ts';
 import { checkDataFile, type DataFile } from './data-files.ts';
 
 export interface CheckJob {
   readonly folder: string;
+  /** Folder of history.db. Absent: the same. */
+  readonly historyFolder?: string;
   readonly files: readonly DataFile[];
   readonly masterKey: Uint8Array | undefined;
 }
@@ -34,14 +37,15 @@ try {
   say({ fault: error instanceof Error ? error.message : String(error) });
 }
 
-function checkAll({ folder, files, masterKey }: CheckJob): FileCheck[] {
+function checkAll({ folder, historyFolder = folder, files, masterKey }: CheckJob): FileCheck[] {
+  const folderOf = (file: DataFile) => (file === HISTORY_FILE ? historyFolder : folder);
   const sizeOf = (file: DataFile) =>
-    statSync(join(folder, file), { throwIfNoEntry: false })?.size ?? 0;
+    statSync(join(folderOf(file), file), { throwIfNoEntry: false })?.size ?? 0;
   const totalBytes = files.reduce((sum, file) => sum + sizeOf(file), 0);
   const checks: FileCheck[] = [];
   let checkedBytes = 0;
   for (const file of files) {
-    const check = checkDataFile(folder, file, masterKey);
+    const check = checkDataFile(folderOf(file), file, masterKey);
     if (check !== undefined) checks.push(check);
     checkedBytes += sizeOf(file);
     say({ progress: { checkedBytes, totalBytes: Math.max(checkedBytes, totalBytes) } });

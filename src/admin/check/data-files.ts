@@ -4,6 +4,7 @@
  */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { type ChangeCount, changeCountOf } from '../../../sqlite/platform/change-count.ts';
 import { instanceMigrations } from '../../../sqlite/platform/control/instances-schema.ts';
 import { openDatabase, type SqliteDatabase } from '../../../sqlite/platform/database.ts';
 import {
@@ -19,9 +20,11 @@ import {
   unreadable,
 } from '../../../sqlite/platform/file-check.ts';
 import { claimsMigrations } from '../../../sqlite/platform/once-store.ts';
+import { DamagedRow } from '../../../sqlite/platform/row-checksum.ts';
 import { brokenSeals } from '../../../sqlite/platform/secrets/seal-check.ts';
 import { secretsMigrations } from '../../../sqlite/platform/secrets/secret-file.ts';
 import { HISTORY_FILE, historyMigrations } from '../../../sqlite/telemetry/history/history-file.ts';
+import { MARKS_FILE, readMarks } from './acknowledged-marks.ts';
 
 const streamSchema = { migrations: embeddedStreamMigrations, area: EMBEDDED_STREAM_AREA };
 
@@ -66,7 +69,7 @@ export const WAYS_BACK: Readonly<Record<DataFile, string>> = {
 export type MasterKey = Uint8Array | undefined;
 
 /**
- * Checks one file; undefined if it does not exist. Throws `SchemaMismatch` for the file of another
+ * Checks one file in its folder; undefined if it does not exist. Throws `SchemaMismatch` for the file of another
  * program, and faults that are not damage.
  */
 export function checkDataFile(
@@ -76,25 +79,63 @@ export function checkDataFile(
 ): FileCheck | undefined {
   const path = join(folder, file);
   if (!existsSync(path)) return undefined;
-  const bytes = statSync(path).size;
-  let database: SqliteDatabase;
   try {
-    const { migrations, area } = SCHEMAS[file];
-    database = openDatabase({ path, readonly: true, synchronous: 'NORMAL', migrations, area });
+    return withFile(folder, file, (database) => {
+      const check = checkFile(database, file, SCHEMAS[file]);
+      // Not even a table may be readable.
+      if (check.damage.some(({ kind }) => kind === 'structure')) return check;
+      const damage = [...check.damage, ...lostChanges(folder, file, database)];
+      if (file !== 'secrets.db' || masterKey === undefined) return { ...check, damage };
+      const broken = brokenSeals(database, masterKey).map((found) => ({ file, ...found }));
+      return { ...check, damage: [...damage, ...broken] };
+    });
   } catch (error) {
     if (!isDamagedFile(error)) throw error;
-    return unreadable(file, bytes, error);
+    return unreadable(file, statSync(path).size, error);
   }
+}
+
+/**
+ * The part of a check that takes no time: whether the file has every change that it had acknowledged.
+ * Other damage is left to the whole check. Throws like `checkDataFile`.
+ */
+export function checkChanges(folder: string, file: DataFile): readonly Damage[] {
   try {
-    const check = checkFile(database, file, SCHEMAS[file]);
-    if (file !== 'secrets.db' || masterKey === undefined) return check;
-    // Not even the table may be readable.
-    if (check.damage.some(({ kind }) => kind === 'structure')) return check;
-    const broken = brokenSeals(database, masterKey).map((found) => ({ file, ...found }));
-    return { ...check, damage: [...check.damage, ...broken] };
+    return withFile(folder, file, (database) => lostChanges(folder, file, database));
+  } catch (error) {
+    if (!isDamagedFile(error)) throw error;
+    return [];
+  }
+}
+
+function withFile<T>(folder: string, file: DataFile, use: (database: SqliteDatabase) => T): T {
+  const { migrations, area } = SCHEMAS[file];
+  const path = join(folder, file);
+  const database = openDatabase({ path, readonly: true, synchronous: 'NORMAL', migrations, area });
+  try {
+    return use(database);
   } finally {
     database.close();
   }
+}
+
+function lostChanges(folder: string, file: DataFile, database: SqliteDatabase): Damage[] {
+  // First, because a running service counts on.
+  const mark = readMarks(folder)[file];
+  let count: ChangeCount | undefined;
+  try {
+    count = changeCountOf(database);
+  } catch (error) {
+    if (!(error instanceof DamagedRow)) throw error;
+    const { table, row } = error;
+    return [{ file, kind: 'row', table, row, detail: 'its checksum differs' }];
+  }
+  if (mark === undefined || count?.identity !== mark.identity || count.last >= mark.last) return [];
+  const detail =
+    `it ends at change ${count.last}, but change ${mark.last} was acknowledged: its write-ahead log ` +
+    'was cut, or an older copy of the file is in its place. To continue without these changes, ' +
+    `remove ${join(folder, MARKS_FILE)}`;
+  return [{ file, kind: 'structure', table: null, row: null, detail }];
 }
 
 /** A finding as a line: file, table, row and what is wrong. */

@@ -14,7 +14,7 @@ import type {
 import { isBreach } from '../../../streams/alerting/evaluation/timeline.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
-import { type EvaluationRule, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
+import type { EvaluationRule } from '../../../streams/telemetry/entry.ts';
 import type {
   ExplainAlertInstanceRequest,
   ExplainAlertInstanceResponseSchema,
@@ -32,6 +32,8 @@ export interface ExplainInstanceDeps {
   readonly host: Pick<Host, 'view'>;
   readonly incidentRecomputations: IncidentRecomputations;
   readonly clock: Clock;
+  /** Age up to which history is read, ms. */
+  readonly retentionMs: number;
 }
 
 type Explanation = Omit<MessageInitShape<typeof ExplainAlertInstanceResponseSchema>, '$typeName'>;
@@ -42,7 +44,7 @@ export const STRETCH_SECONDS_MAX = 86_400;
 
 /** Throws a `Refusal` for a stretch that cannot be explained, and the errors of a query. */
 export async function explainInstance(
-  { host, incidentRecomputations, clock }: ExplainInstanceDeps,
+  { host, incidentRecomputations, clock, retentionMs }: ExplainInstanceDeps,
   named: { project: string; rule: string; vm: string; labels: string },
   request: Stretch,
   signal: AbortSignal,
@@ -54,7 +56,7 @@ export async function explainInstance(
   }
   const rule = ruleOf(host, named);
   const nowMs = clock.now();
-  const stretch = stretchOf(request, nowMs);
+  const stretch = stretchOf(request, nowMs, retentionMs);
   const body = host.view(project).record('vm', vm)?.body as VmBody | undefined;
   if (body?.retiredMs !== undefined && body.retiredMs <= stretch.fromMs) {
     const message = `startTimeUnix is ${request.startTimeUnix}, after the VM was retired`;
@@ -69,7 +71,7 @@ export async function explainInstance(
       labels,
       fromMs: stretch.fromMs,
       toMs: Math.min(stretch.toMs, body?.retiredMs ?? stretch.toMs),
-      retainedFromMs: Math.max(nowMs - RETENTION_MS, body?.retiredMs === undefined ? bornMs : 0),
+      retainedFromMs: Math.max(nowMs - retentionMs, body?.retiredMs === undefined ? bornMs : 0),
     },
     signal,
   );
@@ -95,7 +97,7 @@ function ruleOf(
   return rule;
 }
 
-function stretchOf({ startTimeUnix, endTimeUnix }: Stretch, nowMs: number) {
+function stretchOf({ startTimeUnix, endTimeUnix }: Stretch, nowMs: number, retentionMs: number) {
   const seconds = endTimeUnix - startTimeUnix;
   if (seconds < 1n || seconds > STRETCH_SECONDS_MAX) {
     const message = `The stretch from startTimeUnix to endTimeUnix is ${seconds} s; it must be 1 to ${STRETCH_SECONDS_MAX}`;
@@ -106,8 +108,8 @@ function stretchOf({ startTimeUnix, endTimeUnix }: Stretch, nowMs: number) {
     const message = `endTimeUnix is ${endTimeUnix}, which is in the future. Send the current time or an earlier one`;
     throw invalidField('endTimeUnix', message);
   }
-  if (fromMs < nowMs - RETENTION_MS) {
-    const message = `startTimeUnix is ${startTimeUnix}: history is kept for ${RETENTION_MS / 86_400_000} days`;
+  if (fromMs < nowMs - retentionMs) {
+    const message = `startTimeUnix is ${startTimeUnix}: history is kept for ${retentionMs / 86_400_000} days`;
     throw invalidField('startTimeUnix', message);
   }
   return { fromMs, toMs };

@@ -37,6 +37,8 @@ export interface AlertPreviewDeps {
   readonly host: Pick<Host, 'view'>;
   readonly alertPreviews: AlertPreviews;
   readonly clock: Clock;
+  /** Age up to which history is read, ms. */
+  readonly retentionMs: number;
 }
 
 const HISTORY_SECONDS_MAX = RETENTION_MS / 1000;
@@ -46,7 +48,7 @@ const HISTORY_SECONDS_MAX = RETENTION_MS / 1000;
  * would reject too, and the errors of the query threads.
  */
 export async function previewAlertRule(
-  { host, alertPreviews, clock }: AlertPreviewDeps,
+  { host, alertPreviews, clock, retentionMs }: AlertPreviewDeps,
   request: PreviewAlertRuleRequest,
   context: HandlerContext,
 ): Promise<MessageInitShape<typeof PreviewAlertRuleResponseSchema>> {
@@ -63,7 +65,7 @@ export async function previewAlertRule(
   const window = { fromMs: toMs - historySeconds * 1000, toMs };
   const traced = tracedSeries(host, project, request);
   const { withInstances } = request;
-  const call = { rule, ...window, retainedFromMs: toMs - RETENTION_MS, withInstances };
+  const call = { rule, ...window, retainedFromMs: toMs - retentionMs, withInstances };
   const requested = traced ? { ...call, traced } : call;
   const view = host.view(project);
   const preview = await alertPreviews.preview(requested, context.signal);

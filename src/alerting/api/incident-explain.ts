@@ -15,7 +15,6 @@ import {
   GAP_TOLERANCE_MS,
   type ObservedValue,
   type Operator,
-  RETENTION_MS,
 } from '../../../streams/telemetry/entry.ts';
 import { AGE_METRIC, metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
 import { SAMPLING_INTERVAL_MS } from '../../../streams/telemetry/metrics/derive-columns.ts';
@@ -33,6 +32,8 @@ import type {
 export interface ExplainDeps {
   readonly incidentRecomputations: IncidentRecomputations;
   readonly clock: Clock;
+  /** Age up to which history is read, ms. */
+  readonly retentionMs: number;
 }
 
 type Explanation = Omit<MessageInitShape<typeof ExplainIncidentResponseSchema>, '$typeName'>;
@@ -48,7 +49,7 @@ const THINNED_MIN = 256;
 
 /** The explanation without the incident itself. Throws the errors of a query. */
 export async function explain(
-  { incidentRecomputations, clock }: ExplainDeps,
+  { incidentRecomputations, clock, retentionMs }: ExplainDeps,
   view: ProjectView,
   incident: IncidentBody,
   signal: AbortSignal,
@@ -66,7 +67,7 @@ export async function explain(
       heldVms: heldVmsOf(view, incident.id).slice(0, HELD_MAX),
       startedMs: incident.startedMs,
       firedMs: incident.firedMs,
-      retainedFromMs: clock.now() - RETENTION_MS,
+      retainedFromMs: clock.now() - retentionMs,
     },
     signal,
   );

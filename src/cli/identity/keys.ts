@@ -169,12 +169,14 @@ const listAction: Action = {
 /** @param isOfAll true for keys of several accounts: each is listed with its account */
 function keyTable(keys: readonly Key[], isOfAll: boolean, screen: Screen | undefined): string {
   const hasRefused = keys.some(({ refusedUses }) => refusedUses > 0n);
+  const isBound = keys.some(({ networks }) => networks.length > 0);
   return listing(
     screen,
     [
       long('name'),
       'state',
       long('can do'),
+      ...(isBound ? [long('from')] : []),
       'last four',
       minor('created'),
       'valid until',
@@ -188,6 +190,7 @@ function keyTable(keys: readonly Key[], isOfAll: boolean, screen: Screen | undef
       key.displayName,
       stateCell(enumText(Key_State, key.state)),
       key.effectiveCapabilities.join(' ') || 'nothing',
+      ...(isBound ? [key.networks.join(' ') || 'anywhere'] : []),
       `…${key.last4}`,
       moment(key.createdUnix),
       isLive(key) ? moment(endOf(key)) : 'ended',

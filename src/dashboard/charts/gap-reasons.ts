@@ -31,7 +31,7 @@ const reasons: Readonly<Record<string, string>> = localized({
   FILE_SYSTEM_NOT_ANSWERING: 'a file system did not respond',
   UNREADABLE: 'the source could not be read or parsed',
   READ_FAILED: 'stored readings could not be read',
-  STORE_FULL: 'stored readings cannot be read yet because the store is full',
+  STORE_FULL: 'stored readings cannot be read yet: the store is full or has just started',
   REPORTED_ELSEWHERE: 'another collector reports this VM too, so its readings are rejected',
 });
 

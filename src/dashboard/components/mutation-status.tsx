@@ -29,26 +29,41 @@ export function MutationStatus<Request, T>(props: MutationStatusProps<Request, T
       </p>
     );
   }
-  if (state.kind === 'refused' && state.error.isSignInTooOld) {
-    return <ErrorBox error={state.error} actions={<SignInAgain />} />;
+  if (state.kind === 'refused') {
+    const { error } = state;
+    return (
+      <div class="outcome" ref={scrollTo}>
+        {error.isSignInTooOld ? (
+          <ErrorBox error={error} actions={<SignInAgain />} />
+        ) : (
+          <ErrorBox error={error} title={refusedTitle} />
+        )}
+      </div>
+    );
   }
-  if (state.kind === 'refused') return <ErrorBox error={state.error} title={refusedTitle} />;
   if (state.kind !== 'unknown') return null;
   const [title, help] = unknownTexts(state.error);
   return (
-    <NoticeBox
-      tone="unknown"
-      title={title}
-      announce="alert"
-      actions={
-        <button type="button" onClick={() => void mutation.sendAgain()}>
-          {texts.mutation.sendAgain}
-        </button>
-      }
-    >
-      {help}
-    </NoticeBox>
+    <div class="outcome" ref={scrollTo}>
+      <NoticeBox
+        tone="unknown"
+        title={title}
+        announce="alert"
+        actions={
+          <button type="button" onClick={() => void mutation.sendAgain()}>
+            {texts.mutation.sendAgain}
+          </button>
+        }
+      >
+        {help}
+      </NoticeBox>
+    </div>
   );
+}
+
+/** Scrolls to an element as it appears: below a long form it would not be visible. */
+function scrollTo(element: HTMLElement | null): void {
+  element?.scrollIntoView({ block: 'nearest' });
 }
 
 /** The page stays open in this tab, with what the user has typed. */

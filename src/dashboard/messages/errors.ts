@@ -97,7 +97,7 @@ export const explanations: Readonly<Record<string, Explanation>> = localized({
   },
   SIGN_IN_TOO_OLD: {
     what: 'This needs a recent sign-in',
-    next: 'Sign in in a new tab, then try again.',
+    next: 'Sign in in a new tab, then retry.',
   },
   INSECURE_TRANSPORT: {
     what: 'The request was sent over plain HTTP',

@@ -90,17 +90,19 @@ ${hidden('return', returnPath)}<label for="email">Email address</label>
 }
 
 export function linkPage(options: {
-  /** Displays a warning, because the signed-in person would accept an invitation. */
-  readonly isSignedIn: boolean;
+  /** Name of the signed-in person, who would accept an invitation; undefined if no one is. */
+  readonly signedIn: string | undefined;
   readonly returnPath: string;
 }): Page {
-  const { isSignedIn, returnPath } = options;
+  const { signedIn, returnPath } = options;
   const already =
-    '<p>Someone is already signed in here and would accept an invitation. If it is not you, <a href="/auth/signed-in">sign out</a> first and open the link again.</p>\n';
+    signedIn === undefined
+      ? ''
+      : `<p>You are signed in here as <strong>${escaped(signedIn)}</strong>, who would accept an invitation. If that is not you, <a href="/auth/signed-in">sign out</a> first and open the link again.</p>\n`;
   return page({
     title: 'Sign in with a link',
     script: LINK_SCRIPT,
-    body: `${isSignedIn ? already : ''}<p>Continue only if you requested this link, or got it from someone you trust.</p>
+    body: `${already}<p>Continue only if you requested this link, or got it from someone you trust.</p>
 <form method="post" action="/auth/link">
 ${hidden('return', returnPath)}<div id="typed"><label for="token">The link, or the part of it after #</label>
 <input id="token" name="token" type="text" autocomplete="off" spellcheck="false" maxlength="1500" required></div>

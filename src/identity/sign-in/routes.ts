@@ -163,8 +163,9 @@ function addLinkRoutes(scope: FastifyInstance, shared: AuthScope): void {
     exposeHeadRoute: false,
     async handler(request, reply) {
       const returnPath = validateReturnPath(request.query.return);
-      const isSignedIn = (await visitors.sessionOf(request, reply)) !== undefined;
-      return sendPage(reply, 200, linkPage({ isSignedIn, returnPath }));
+      const session = await visitors.sessionOf(request, reply);
+      const signedIn = session && people.nameOf(session.person);
+      return sendPage(reply, 200, linkPage({ signedIn, returnPath }));
     },
   });
 

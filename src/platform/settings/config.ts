@@ -196,6 +196,7 @@ function complete(values: ParsedValues, given: GivenByName): Settings {
     ...values,
     demo,
     collect: requested ?? (demo ? 'auto' : []),
+    historyData: values.historyData ?? values.data,
     masterKeyFile: values.masterKeyFile ?? join(values.data, 'master.key'),
     masterKeyFileGiven: values.masterKeyFile !== null,
     metricsListenGiven: given.has('SVC_METRICS_LISTEN'),

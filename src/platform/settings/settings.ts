@@ -113,6 +113,22 @@ export const settingsTable = {
     unit: 'MiB',
     help: 'Free space on the disk of SVC_DATA that changes by people and keys may not use up. Below it, the projects that changed most today are refused first; below half of it, all of them. The rest is kept for revocations, acknowledgements, evaluation, deliveries and operators.',
   }),
+  historyData: optional('SVC_HISTORY_DATA', path, {
+    defaultInWords: 'SVC_DATA',
+    help: 'Folder of history.db, for example on a disk of its own. Created when missing. Stop the service and move history.db there before you change it: docs/operations/sizing.md.',
+  }),
+  retentionDays: setting('SVC_RETENTION_DAYS', integer(7, 90), '7', {
+    unit: 'days',
+    help: 'How long samples of all projects are kept and can be queried. Each further day takes as much disk as each of the first seven. Rows older than seven days are refused whatever the value.',
+  }),
+  headMib: setting('SVC_HEAD_MIB', integer(64, 8192), '1024', {
+    unit: 'MiB',
+    help: 'Memory for the rows of the last hour, which all projects share. 10,000 VMs with 13 series every 30 s take 165 MiB. When it is used up, new rows are stored in the log and cannot be queried until there is room.',
+  }),
+  flushMinutes: setting('SVC_FLUSH_MINUTES', integer(5, 60), '60', {
+    unit: 'minutes',
+    help: 'Age at which the rows of a VM move from memory to history.db. A shorter time needs less of SVC_HEAD_MIB, and more writes.',
+  }),
   auditSink: optional('SVC_AUDIT_SINK', path, {
     defaultInWords: 'none',
     help: 'File to which the audit history is exported as it grows, one JSON line for each commit, for example on another disk or for a log shipper. Rename the file to rotate it.',
@@ -267,7 +283,9 @@ type Table = typeof settingsTable;
 type Parsed = { readonly [K in keyof Table]: ReturnType<Table[K]['parse']> };
 
 /** The settings as the rest of the program sees them: checked, with every default filled in. */
-export interface Settings extends Omit<Parsed, 'demo' | 'collect' | 'masterKeyFile'> {
+export interface Settings
+  extends Omit<Parsed, 'demo' | 'collect' | 'masterKeyFile' | 'historyData'> {
+  readonly historyData: string;
   readonly demo: boolean;
   /** `auto`: host on Linux, and libvirt where virsh answers. Empty: nothing is collected. */
   readonly collect: 'auto' | readonly ('host' | 'libvirt')[];

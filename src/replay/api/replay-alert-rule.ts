@@ -12,7 +12,6 @@ import { vmDirectoryOf } from '../../../actors/vms/vm-directory.ts';
 import type { AlertRuleSpec } from '../../../machines/alerting/alert-rule.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { invalidField } from '../../../streams/platform/refusal.ts';
-import { RETENTION_MS } from '../../../streams/telemetry/entry.ts';
 import { parseLabels } from '../../../streams/telemetry/samples/batch.ts';
 import { checkVms } from '../../alerting/api/alert-preview.ts';
 import { requestedSpec } from '../../alerting/api/rule-messages.ts';
@@ -40,12 +39,14 @@ export interface RuleReplayDeps {
   readonly host: Host;
   readonly ruleReplays: RuleReplays;
   readonly clock: Clock;
+  /** Age up to which history is read, ms. */
+  readonly retentionMs: number;
   /** Origin of links in bodies. */
   readonly publicUrl: () => string;
 }
 
 export async function replayAlertRule(
-  { host, ruleReplays, clock, publicUrl }: RuleReplayDeps,
+  { host, ruleReplays, clock, publicUrl, retentionMs }: RuleReplayDeps,
   request: ReplayAlertRuleRequest,
   context: HandlerContext,
 ): Promise<MessageInitShape<typeof ReplayAlertRuleResponseSchema>> {
@@ -72,7 +73,7 @@ export async function replayAlertRule(
       vms,
       destinations,
       ...period,
-      retainedFromMs: toMs - RETENTION_MS,
+      retainedFromMs: toMs - retentionMs,
       ...(isDisplayed && { publicUrl: publicUrl() }),
     },
     context.signal,

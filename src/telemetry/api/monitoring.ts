@@ -45,6 +45,8 @@ export interface MonitoringDeps {
   readonly sources: Pick<VmSources, 'isReportedElsewhere'>;
   readonly limitUse: Pick<ProjectLimitUse, 'of'>;
   readonly clock: Clock;
+  /** Age up to which history is read, ms. */
+  readonly retentionMs: number;
 }
 
 /**
@@ -82,7 +84,7 @@ export function limitMessages(limits: readonly LimitUse[]) {
 }
 
 async function queryVMMonitoring(
-  { host, vmQueries, datacenters, clocks, sources, clock }: MonitoringDeps,
+  { host, vmQueries, datacenters, clocks, sources, clock, retentionMs }: MonitoringDeps,
   request: QueryVMMonitoringRequest,
   context: HandlerContext,
 ) {
@@ -96,7 +98,7 @@ async function queryVMMonitoring(
     stepSeconds: request.stepSeconds,
   };
   const nowMs = clock.now();
-  const range = rangeOf(requested, nowMs);
+  const range = rangeOf(requested, nowMs, retentionMs);
   const { expandedMonitoring } = record.body;
   const datacenter = datacenters.stateOf(record.body.datacenter);
   // A range up to now ends with its last whole step: problems of this moment belong to it.

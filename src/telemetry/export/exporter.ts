@@ -24,8 +24,8 @@ export interface ExporterDeps {
   /** File of the projection. */
   readonly controlPath: string;
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
-  /** True once everything that the sample log held at the start has been read. */
-  readonly evaluator: { isCaughtUp(): boolean };
+  /** True once history has everything that the sample log held at the start. */
+  readonly evaluator: { isHistoryWhole(): boolean };
   readonly clock: Clock;
   /** Gets an entry if the thread exits unexpectedly. */
   readonly log: Log;
@@ -87,7 +87,7 @@ export class Exporter {
       throw new Refusal('NOT_FOUND', message);
     }
     // Rows that are still being read would make their VMs look silent.
-    if (!this.#deps.evaluator.isCaughtUp()) {
+    if (!this.#deps.evaluator.isHistoryWhole()) {
       throw new Refusal('NOT_READY', 'The sample log is still being read: retry later');
     }
     const { clock } = this.#deps;

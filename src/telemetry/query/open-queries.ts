@@ -97,6 +97,7 @@ export function openQueries(parts: QueriesParts): Queries {
       log,
       ...(recordDamage && { recordDamage }),
       pendingAlerts,
+      retentionMs: history.retentionMs,
       recordsRevision: (project) => vmDirectory.revision(project),
       staleDatacenters: () => stale.names(),
       lookbackMs: (project) => promqlLookbackSeconds(host.view(project), project) * 1_000,

@@ -43,9 +43,11 @@ export interface CatchUp {
   join(): Steps<Instance[]>;
 }
 
-/** Start of the past that a marker needs, Unix ms. */
+/** Start of the past that a marker needs, Unix ms. A resumed rule needs nothing before its resume. */
 export function pastFromMs({ upserts }: RulesEntry, storedMs: number): number {
-  const windowMs = Math.max(0, ...upserts.map(({ sustainedMs }) => sustainedMs));
+  const windowOf = ({ sustainedMs, fromMs = Number.NEGATIVE_INFINITY }: EvaluationRule): number =>
+    Math.min(sustainedMs, storedMs - fromMs);
+  const windowMs = Math.max(0, ...upserts.map(windowOf));
   return storedMs - windowMs - GAP_TOLERANCE_MS - LATENESS_MS;
 }
 

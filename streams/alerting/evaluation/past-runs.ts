@@ -53,6 +53,16 @@ export class PastRuns {
     if (count > 0) numbers.splice(0, count);
   }
 
+  /** The stretches, oldest first. */
+  stretches(): PastStretch[] {
+    const stretches: PastStretch[] = [];
+    for (let i = 0; i < this.#numbers.length; i += WIDTH) {
+      const [startMs = 0, gapSinceMs = 0, overMs = 0, isEnd] = this.#numbers.slice(i, i + WIDTH);
+      stretches.push({ startMs, gapSinceMs, overMs, isEnd: isEnd === 1 });
+    }
+    return stretches;
+  }
+
   /** Events of the stretches that began in the range, both ends exclusive; oldest first. */
   events({ afterMs, beforeMs }: { readonly afterMs: number; readonly beforeMs: number }) {
     const events: RunEvent[] = [];

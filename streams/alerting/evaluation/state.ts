@@ -336,7 +336,7 @@ export function retireVm(state: EvaluationState, retired: RetiredVm): void {
 }
 
 /** VMs of a project that were retired, by VM. */
-function retiredOf({ retired }: EvaluationState, project: string): Map<string, RetiredVm> {
+export function retiredOf({ retired }: EvaluationState, project: string): Map<string, RetiredVm> {
   let known = retired.get(project);
   if (!known) {
     known = new Map();

@@ -67,8 +67,8 @@ export const NONE = 0;
 export const BREACH = 1;
 /** `Timeline.phase`: the newest observations do not breach. */
 export const GOOD = 2;
-/** Telemetry age only: the VM's owner has stopped it. */
-const STOPPED = 3;
+/** `Timeline.phase`, telemetry age only: the VM's owner has stopped it. */
+export const STOPPED = 3;
 
 /**
  * The sustained condition of one instance. Numbers only, so that it can be copied and compared
@@ -223,7 +223,7 @@ export function arrive(
 }
 
 /** Maximum observed values that an incident stores. */
-const WINDOW_VALUES_MAX = 512;
+export const WINDOW_VALUES_MAX = 512;
 
 /**
  * A run's observed values as they settle. Two plain arrays, because there may be 10,000 of them.

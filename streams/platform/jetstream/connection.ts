@@ -20,7 +20,12 @@ import {
 import type { Clock } from '../clock.ts';
 import { Sleep } from '../pause.ts';
 import { redactedUrl } from '../redacted-url.ts';
-import { type StreamHealth, StreamMisconfigured, StreamUnavailable } from '../stream.ts';
+import {
+  type StreamHealth,
+  StreamMisconfigured,
+  StreamMissing,
+  StreamUnavailable,
+} from '../stream.ts';
 
 export interface JetStreamConnectionOptions {
   /** `nats://host:port`, or several: any server of one cluster. */
@@ -313,8 +318,8 @@ class LeaderBusy extends StreamUnavailable {
 
 /** True if the error says that the stream does not exist on the server. */
 export function isStreamAbsent(error: unknown): boolean {
-  const cause = error instanceof StreamMisconfigured ? error.cause : undefined;
-  return cause instanceof JetStreamApiError && cause.code === STREAM_NOT_FOUND;
+  if (error instanceof StreamMissing) return true;
+  return error instanceof JetStreamApiError && error.code === STREAM_NOT_FOUND;
 }
 
 /**
@@ -386,9 +391,7 @@ function asUnavailable(error: unknown): unknown {
   }
   if (error instanceof JetStreamApiError) {
     if (error.code === STREAM_NOT_FOUND) {
-      const message =
-        'The server does not have the stream: it lost its store (restore it), or ensure never created it';
-      return new StreamMisconfigured(message, { cause: error });
+      return new StreamMissing({ cause: error });
     }
     if (NO_LEADER_CODES.has(error.code)) return new NoLeader(error);
     if (error.code === BUSY_SUBJECT || error.code === BUSY_ID) return new LeaderBusy(error);
@@ -417,7 +420,7 @@ export function isConnectionError(error: unknown): boolean {
 }
 
 /** A 503. The class `JetStreamNotEnabled` is not exported; its name is its contract. */
-function isNoResponders(error: unknown): boolean {
+export function isNoResponders(error: unknown): boolean {
   if (error instanceof errors.RequestError) return error.isNoResponders();
   if (error instanceof errors.NoRespondersError) return true;
   return error instanceof Error && error.name === 'JetStreamNotEnabled';

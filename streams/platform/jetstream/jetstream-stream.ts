@@ -34,6 +34,7 @@ import {
 } from '../stream.ts';
 import { streamLosses } from '../stream-loss.ts';
 import {
+  isNoResponders,
   isStreamAbsent,
   JetStreamConnection,
   type JetStreamConnectionOptions,
@@ -48,6 +49,8 @@ export interface JetStreamOptions extends JetStreamConnectionOptions {
   readonly replicas?: Copies;
   /** Identities of new streams. Default: the system's generator. */
   readonly random?: Random;
+  /** Called after this process has made a missing stream again. */
+  readonly onMadeAgain?: (stream: string) => void;
 }
 
 /** Known facts about a stream since its first use here. */
@@ -57,6 +60,8 @@ interface KnownStream {
   readonly retention: RetentionPolicy;
   /** Highest sequence the server has acknowledged here. */
   acknowledged: number;
+  /** Highest sequence that the stream was seen with. */
+  last: number;
 }
 
 /**
@@ -64,6 +69,13 @@ interface KnownStream {
  */
 const MADE_LOOKS_MAX = 50;
 const MADE_WAIT_MS = 200;
+/** Time after which a missing stream is looked for once more before it is made again, ms. */
+const MISSING_MS = 500;
+/**
+ * Sequences that a stream leaves out when it is made again. Other processes have read further than
+ * this one by less than that.
+ */
+const LEFT_OUT = 1_000_000;
 
 const CODES = {
   wrongLastSequence: [
@@ -89,27 +101,39 @@ export class JetStream implements Stream {
   readonly copies: StreamCopies;
   readonly #connection: JetStreamConnection;
   readonly #random: Random;
+  readonly #onMadeAgain: (stream: string) => void;
   readonly #known = new Map<string, KnownStream>();
+  /** Logs that each use makes again if they are missing. */
+  readonly #madeAgain = new Map<string, StreamSpec>();
+  readonly #making = new Map<string, Promise<StreamState>>();
   readonly #open = new Set<{ close(): Promise<void> }>();
 
-  constructor(connection: JetStreamConnection, { random, replicas }: JetStreamOptions) {
+  constructor(connection: JetStreamConnection, options: JetStreamOptions) {
+    const { random, replicas, onMadeAgain } = options;
     this.#connection = connection;
     this.#random = random ?? systemRandom;
+    this.#onMadeAgain = onMadeAgain ?? (() => {});
     this.copies = new StreamCopies(connection, replicas);
   }
 
   async ensure(spec: StreamSpec, origin?: StreamOrigin): Promise<StreamState> {
-    const found = await this.compare(spec);
-    if (found !== undefined) return found;
-    const info = await this.#add(spec, origin);
+    const { name, whenMissing, lastOfSubject } = spec;
+    const isKnown = this.#known.has(name);
+    const found = await this.#find(name);
+    const info = found ?? (await this.#add(spec, origin ?? this.#continuationOf(spec)));
     assertKeeps(info.config, spec);
-    return this.#recognised(info);
+    if (whenMissing === 'replace') this.#forgetReplaced(info);
+    if (whenMissing !== undefined && !lastOfSubject) this.#madeAgain.set(name, spec);
+    const state = this.#recognised(info);
+    if (found === undefined && isKnown) this.#onMadeAgain(name);
+    return state;
   }
 
   async compare(spec: StreamSpec): Promise<StreamState | undefined> {
     const info = await this.#find(spec.name);
     if (info === undefined) return undefined;
     assertKeeps(info.config, spec);
+    if (spec.whenMissing === 'replace' && !spec.lastOfSubject) this.#forgetReplaced(info);
     return this.#recognised(info);
   }
 
@@ -118,7 +142,7 @@ export class JetStream implements Stream {
   }
 
   async append(append: Append): Promise<AppendOutcome> {
-    const { stream, subject, data, messageId, expectedLastSubjectSequence } = append;
+    const { stream, subject, messageId, expectedLastSubjectSequence } = append;
     const { answerMs } = this.#connection;
     const known = await this.#know(stream);
     if (!known.subjects.some((pattern) => subjectMatches(subject, pattern))) {
@@ -138,16 +162,33 @@ export class JetStream implements Stream {
       ...(messageId === undefined ? {} : { msgID: messageId }),
     };
     try {
-      const { js } = this.#connection;
-      const ack = await this.#connection.requestLeader(() => js.publish(subject, data, options));
+      const ack = await this.#publish(append, options);
       if (ack.duplicate) return { kind: 'duplicate', sequence: ack.seq };
       // A reused sequence: the stream was replaced, or has lost its end.
-      if (ack.seq <= known.acknowledged) await this.#checkEnd(stream, known.acknowledged);
+      if (ack.seq <= known.acknowledged) await this.#checkEnd(stream, known);
       known.acknowledged = Math.max(known.acknowledged, ack.seq);
+      known.last = Math.max(known.last, ack.seq);
       return { kind: 'appended', sequence: ack.seq };
     } catch (error) {
       return this.#refused(append, error);
     }
+  }
+
+  #publish({ stream, subject, data }: Append, options: Partial<JetStreamPublishOptions>) {
+    const { js } = this.#connection;
+    let isLookedFor = !this.#madeAgain.has(stream);
+    return this.#connection.requestLeader(async () => {
+      try {
+        return await js.publish(subject, data, options);
+      } catch (error) {
+        // A missing stream has no leader either, and is made again before the next try.
+        if (!isLookedFor && isNoResponders(error)) {
+          isLookedFor = true;
+          await this.state(stream);
+        }
+        throw error;
+      }
+    });
   }
 
   read(options: ReadOptions): StreamRead {
@@ -162,6 +203,7 @@ export class JetStream implements Stream {
   }
 
   async consume(spec: ConsumerSpec): Promise<Consumer> {
+    if (this.#madeAgain.has(spec.stream)) await this.state(spec.stream);
     const consumer = await openDurableConsumer(this.#connection, spec);
     this.#open.add(consumer);
     void consumer.closed.then(() => this.#open.delete(consumer));
@@ -244,7 +286,37 @@ export class JetStream implements Stream {
   }
 
   async #state(stream: string): Promise<StreamState> {
-    return this.#recognised(await this.#connection.manager.streams.info(stream));
+    try {
+      const info = await this.#connection.manager.streams.info(stream);
+      if (this.#madeAgain.get(stream)?.whenMissing === 'replace') this.#forgetReplaced(info);
+      return this.#recognised(info);
+    } catch (error) {
+      const spec = this.#madeAgain.get(stream);
+      if (spec === undefined || !isStreamAbsent(error)) throw error;
+      const making = this.#making.get(stream) ?? this.#makeAgain(spec);
+      this.#making.set(stream, making);
+      return making.finally(() => this.#making.delete(stream));
+    }
+  }
+
+  /** Makes a log again that is missing twice. */
+  async #makeAgain(spec: StreamSpec): Promise<StreamState> {
+    await this.#connection.pause(MISSING_MS);
+    return this.ensure(spec);
+  }
+
+  #forgetReplaced(info: StreamInfo): void {
+    const { name } = info.config;
+    if (this.#known.get(name)?.identity !== identityOf(info)) this.#known.delete(name);
+  }
+
+  #continuationOf({ name, whenMissing }: StreamSpec): StreamOrigin | undefined {
+    const known = this.#known.get(name);
+    if (known === undefined || whenMissing !== 'continue') return undefined;
+    const reads = [...this.#open].filter((one) => one instanceof JetStreamRead);
+    const read = reads.filter(({ stream }) => stream === name).map(({ delivered }) => delivered);
+    const last = Math.max(known.last, ...read);
+    return { identity: known.identity, firstSequence: last + 1 + LEFT_OUT };
   }
 
   async #readable(stream: string): Promise<StreamState> {
@@ -258,9 +330,10 @@ export class JetStream implements Stream {
   /**
    * Acknowledgements may arrive out of order; an end below an acknowledged message must not occur.
    */
-  async #checkEnd(stream: string, acknowledged: number): Promise<void> {
-    const { lastSequence } = await this.state(stream);
-    if (lastSequence >= acknowledged) return;
+  async #checkEnd(stream: string, { identity, acknowledged }: KnownStream): Promise<void> {
+    const { identity: found, lastSequence } = await this.state(stream);
+    // Another stream may have taken its place.
+    if (found !== identity || lastSequence >= acknowledged) return;
     throw new StreamMisconfigured(
       `Stream ${stream} has lost messages: it ends at ${lastSequence}, ` +
         `acknowledged was ${acknowledged}`,
@@ -278,8 +351,11 @@ export class JetStream implements Stream {
       );
     }
     if (known === undefined) {
-      const { identity } = state;
-      this.#known.set(name, { identity, subjects: subjects ?? [], retention, acknowledged: 0 });
+      const { identity, lastSequence: last } = state;
+      const seen = { acknowledged: 0, last };
+      this.#known.set(name, { identity, subjects: subjects ?? [], retention, ...seen });
+    } else {
+      known.last = Math.max(known.last, state.lastSequence);
     }
     return state;
   }
@@ -342,7 +418,7 @@ function identityOf(info: StreamInfo): string {
   if (identity !== undefined && identity !== '') return identity;
   throw new StreamMisconfigured(
     `Stream ${info.config.name} has no ${IDENTITY_KEY} in its metadata, so it was not created by ` +
-      'this program: remove it or use another account',
+      'this program: name another account of NATS in SVC_NATS_URL',
   );
 }
 

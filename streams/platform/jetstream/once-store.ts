@@ -19,6 +19,8 @@ export const onceSpec: StreamSpec = {
   maxAgeMs: ONCE_MS_MAX + MARGIN_MS,
   // The expected sequence prevents a second message, so no message id is needed.
   duplicateWindowMs: 1_000,
+  // One-time keys used before can then be used once more, until they expire.
+  whenMissing: 'replace',
 };
 
 const encoder = new TextEncoder();

@@ -62,6 +62,15 @@ export class JetStreamRead implements StreamRead {
     if ('sequence' in options.from) this.#next = Math.max(1, options.from.sequence);
   }
 
+  get stream(): string {
+    return this.#options.stream;
+  }
+
+  /** Sequence of the last message that it has delivered; 0 before the first. */
+  get delivered(): number {
+    return this.#delivered;
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<StreamMessage, void, void> {
     try {
       while (!this.#closed) {

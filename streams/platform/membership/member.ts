@@ -27,6 +27,7 @@ import {
   clusterSpec,
   encodeRow,
   type LeaseChange,
+  LIVE_MS,
   leaseSubject,
   type MemberFacts,
   type MemberProgress,
@@ -84,8 +85,8 @@ const NOTHING_YET: MemberProgress = {
  * revocation is acknowledged before this member has applied it. Throws what the stream throws.
  */
 export async function joinCluster(options: MembershipOptions): Promise<Membership> {
-  await options.stream.ensure(clusterSpec);
-  const member = new Member(options);
+  const { identity } = await options.stream.ensure(clusterSpec);
+  const member = new Member(options, identity);
   await member.join();
   return member;
 }
@@ -93,7 +94,9 @@ export async function joinCluster(options: MembershipOptions): Promise<Membershi
 class Member implements Membership {
   readonly isAlone = false;
   readonly #options: MembershipOptions;
-  readonly #roster: Roster;
+  /** Identity of the stream `CLUSTER`. */
+  #table: string;
+  #roster: Roster;
   readonly #stop = new AbortController();
   readonly #renewal: Sleep;
   readonly #changed: Sleep;
@@ -125,19 +128,22 @@ class Member implements Membership {
   #compared: { readonly aheadMs: number; readonly nowMs: number; readonly elapsedMs: number };
   /** Number of lapses after which it has not yet caught up. */
   #behind = 0;
-  #decided: Pick<MemberRecord, 'decided' | 'knows'> = { decided: 0, knows: 0 };
+  #decided: Pick<MemberRecord, 'decided' | 'decidedOf' | 'knows'> = { decided: 0, knows: 0 };
   #fault = 'it could not report that it is still there';
   /** Live members at the last check, and when they last changed. */
   #liveNodes = '';
   #settledSinceMs: number;
+  /** Elapsed time since which it follows another `CLUSTER`. */
+  #replacedMs = Number.NEGATIVE_INFINITY;
   #owned = '';
   /** Version of the roster at the last check. */
   #lookedAt = -1;
   /** Basis of the current `#owned`; empty: it must be computed again. */
   #standing = '';
 
-  constructor(options: MembershipOptions) {
+  constructor(options: MembershipOptions, table: string) {
     this.#options = options;
+    this.#table = table;
     this.#roster = new Roster(options.self);
     this.#renewal = new Sleep(options.clock);
     this.#changed = new Sleep(options.clock);
@@ -232,8 +238,8 @@ class Member implements Membership {
     return this.#roster.heardElsewhere(this.#elapsed());
   }
 
-  floors(): readonly number[] {
-    return this.#roster.live().map(({ floor }) => floor);
+  floorsOf(partition: number): readonly number[] {
+    return this.#roster.floorsOf(partition);
   }
 
   async leave(): Promise<void> {
@@ -311,11 +317,14 @@ class Member implements Membership {
     const { self } = this.#options;
     this.#turn++;
     this.#sent.set(this.#turn, this.#elapsed());
-    const progress = this.#progress();
+    const { decided, decidedOf, ...progress } = this.#progress();
     const isActing = this.refusal() === undefined && this.#given.size === 0;
     // Otherwise it owns leases under which it does not act: it has not decided what belongs to
     // them.
-    if (isActing) this.#decided = { decided: progress.decided, knows: this.#roster.sequence };
+    if (isActing) {
+      const knows = this.#roster.sequence;
+      this.#decided = { decided, knows, ...(decidedOf && { decidedOf }) };
+    }
     const record: MemberRecord = {
       ...self,
       ...progress,
@@ -366,7 +375,29 @@ class Member implements Membership {
         await read.close();
       }
       await pause(clock, RETRY_MS, signal);
+      await this.#openTable().catch((error: unknown) => this.#lost(error));
     }
+  }
+
+  /** If `CLUSTER` was deleted, it is made again, and its members join it as they did at first. */
+  async #openTable(): Promise<void> {
+    const { stream, self } = this.#options;
+    if (this.#stop.signal.aborted) return;
+    const { identity } = await stream.ensure(clusterSpec);
+    if (identity === this.#table) return;
+    this.#table = identity;
+    this.#roster = new Roster(self);
+    this.#lookedAt = -1;
+    this.#life++;
+    this.#lastWritten = 0;
+    this.#isForgotten = false;
+    this.#decided = { decided: 0, knows: 0 };
+    this.#given.clear();
+    this.#sent.clear();
+    this.#renewedMs = Number.NEGATIVE_INFINITY;
+    this.#replacedMs = this.#elapsed();
+    this.#look();
+    this.announce();
   }
 
   /** Handles its own record, as read from the stream. */
@@ -485,6 +516,8 @@ class Member implements Membership {
     // With a wrong clock it acts for nothing, but can still hand over what it holds.
     if (this.#state !== 'acting' || (isRefused && !this.#isClockWrong())) return;
     const elapsedMs = this.#elapsed();
+    // Until then another member may act under a lease of the table before.
+    if (elapsedMs - this.#replacedMs < LIVE_MS) return;
     const isSettled = elapsedMs - this.#settledSinceMs >= SETTLED_MS;
     const planned = this.#roster.plan(isSettled);
     const changes = isRefused

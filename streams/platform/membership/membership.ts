@@ -50,8 +50,8 @@ export interface Membership extends Ownership {
   untilApplied(sequence: number, signal: AbortSignal): Promise<void>;
   /** Time since rows of data centers arrived at other members, ms. */
   heardElsewhere(): ReadonlyMap<string, number>;
-  /** Positions in SAMPLES from which the live members still need the log. */
-  floors(): readonly number[];
+  /** Positions in SAMPLES from which the live members still need the log of a partition. */
+  floorsOf(partition: number): readonly number[];
   /** Hands everything over. Call it once nothing acts any more. */
   leave(): Promise<void>;
 }

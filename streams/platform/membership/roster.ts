@@ -13,6 +13,7 @@
 
 import { SYSTEM_PROJECT } from '../commit/commit.ts';
 import { PARTITIONS, partitionOf, type StreamMessage, type StreamSpec } from '../stream.ts';
+import { isPositions, type Positions, positionAt } from './positions.ts';
 
 /** A table: one row per member and one per lease. */
 export const clusterSpec: StreamSpec = {
@@ -21,10 +22,11 @@ export const clusterSpec: StreamSpec = {
   retention: 'log',
   lastOfSubject: true,
   duplicateWindowMs: 60_000,
+  whenMissing: 'replace',
 };
 
 /** Age of a row at which its member is declared dead, ms of the watcher's time. */
-const LIVE_MS = 5_000;
+export const LIVE_MS = 5_000;
 /**
  * Time without a renewed record after which a member stops acting, ms: before another takes over.
  */
@@ -65,10 +67,17 @@ export interface MemberProgress {
   readonly address: string | null;
   /** Position in EVENTS up to which it has applied. */
   readonly applied: number;
-  /** Position in SAMPLES up to which it has decided everything that it acts for. */
+  /**
+   * Position in SAMPLES up to which it has decided everything that it acts for: the lowest of
+   * `decidedOf`, for programs that know one number for all partitions.
+   */
   readonly decided: number;
-  /** Position in SAMPLES from which it still needs the log. */
+  /** The same for each partition. Absent in records of older programs: `decided` is of all. */
+  readonly decidedOf?: Positions;
+  /** Position in SAMPLES from which it still needs the log: the lowest of `floors`. */
   readonly floor: number;
+  /** The same for each partition. Absent in records of older programs: `floor` is of all. */
+  readonly floors?: Positions;
   /** Time since rows of data centers arrived here, ms. */
   readonly heard: Readonly<Record<string, number>>;
   /**
@@ -271,13 +280,20 @@ export class Roster {
   }
 
   /**
-   * Position in SAMPLES up to which the owner of a share has decided; undefined until it has
-   * reported one under its current lease.
+   * Position in SAMPLES up to which the owner of a partition has decided its entries; undefined
+   * until it has reported one under its current lease.
    */
-  decidedBy(share: Share): number | undefined {
-    const owner = this.lease(share)?.owner;
+  decidedBy(partition: number): number | undefined {
+    const owner = this.lease(partition)?.owner;
     const record = owner && this.#members.get(owner)?.record;
-    return record && record.knows >= this.leaseSequence(share) ? record.decided : undefined;
+    if (!record || record.knows < this.leaseSequence(partition)) return undefined;
+    const { decided, decidedOf } = record;
+    return decidedOf ? positionAt(decidedOf, partition) : decided;
+  }
+
+  /** Positions in SAMPLES from which the live members still need the log of a partition. */
+  floorsOf(partition: number): number[] {
+    return this.live().map(({ floor, floors }) => (floors ? positionAt(floors, partition) : floor));
   }
 
   /**
@@ -445,11 +461,13 @@ function isRecord(value: unknown): value is MemberRecord {
   if (typeof value !== 'object' || value === null) return false;
   const fields = value as Partial<Record<keyof MemberRecord, unknown>>;
   const { startedMs, turn, life, clockMs, clockAheadMs, applied, decided, floor, knows } = fields;
+  const { decidedOf, floors } = fields;
   const numbers = [startedMs, turn, life, clockMs, clockAheadMs, applied, decided, floor, knows];
   return (
     typeof fields.node === 'string' &&
     STATES.includes(fields.state) &&
     numbers.every((number) => typeof number === 'number' && Number.isFinite(number)) &&
+    [decidedOf, floors].every((positions) => positions === undefined || isPositions(positions)) &&
     typeof fields.heard === 'object' &&
     fields.heard !== null &&
     Array.isArray(fields.unfit)

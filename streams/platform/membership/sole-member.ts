@@ -23,7 +23,7 @@ export function soleMember(node: string): Membership {
     announce: () => {},
     untilApplied: async () => {},
     heardElsewhere: () => new Map(),
-    floors: () => [],
+    floorsOf: () => [],
     leave: async () => {},
   };
 }

@@ -49,6 +49,11 @@ export class ByteReader {
     return this.#bytes[this.#take(1)] as number;
   }
 
+  /** The next byte, which is not passed; undefined at the end. */
+  peek(): number | undefined {
+    return this.#bytes[this.#at];
+  }
+
   u32(): number {
     return this.#bytes.readUInt32LE(this.#take(4));
   }

@@ -2,13 +2,15 @@
  * Damage on the disk of a small installation: a flipped bit in each page of each database is found
  * by a check, or is proven to change no answer.
  */
-import { cpSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { cpSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import t, { type Test, test } from 'tap';
+import { readChangeCount } from '../../../sqlite/platform/change-count.ts';
 import type { Damage, FileCheck } from '../../../sqlite/platform/file-check.ts';
 import { openOnceStore } from '../../../sqlite/platform/once-store.ts';
 import { openSecretStore } from '../../../sqlite/platform/secrets/local-secrets.ts';
+import { MARKS_FILE, readMarks } from '../../../src/admin/check/acknowledged-marks.ts';
 import { DATA_FILES } from '../../../src/admin/check/data-files.ts';
 import { readMasterKey } from '../../../src/platform/master-key.ts';
 import { systemClock } from '../../../streams/platform/clock.ts';
@@ -125,6 +127,53 @@ test('DUR-29: a write-ahead log that was cut refuses the start', async (t) => {
     const folder = copyOf(t, sound);
     truncateSync(join(folder, 'events.db-wal'), bytes);
     t.match(await refusalOf(t, folder), /EVENTS|events\.db/, `events.db-wal cut to ${bytes}`);
+  }
+});
+
+/** Marks as the running service writes them: how far the file is now. */
+function mark(folder: string, file: string): void {
+  const path = join(folder, MARKS_FILE);
+  const marks = { ...readMarks(folder), [file]: readChangeCount(join(folder, file)) };
+  writeFileSync(path, JSON.stringify(marks));
+}
+
+test('DUR-29: a cut log of secrets or one-time keys refuses the start, and verify reports it', async (t) => {
+  const folder = await installation(t);
+  const older = copyOf(t, folder);
+  const masterKey = readMasterKey(join(folder, 'master.key'));
+  const secrets = openSecretStore({
+    path: join(folder, 'secrets.db'),
+    masterKey,
+    random: systemRandom,
+  });
+  const onceStore = openOnceStore({ path: join(folder, 'claims.db'), clock: systemClock });
+  for (let i = 0; i < 5; i++) {
+    await secrets.put(`dst_${i}`, 'url', new Uint8Array(300));
+    await onceStore.takeOnce(`key ${i}`, systemClock.now() + 60_000);
+  }
+  // The copy has the logs of a killed process.
+  const killed = copyOf(t, folder);
+  secrets.close();
+  onceStore.close();
+  for (const file of ['secrets.db', 'claims.db']) {
+    const whole = copyOf(t, killed);
+    mark(whole, file);
+    t.equal(await refusalOf(t, copyOf(t, whole)), 'started', `${file}: whole`);
+    for (const bytes of [0, 32, 32 + 4_120 + 100, 32 + 3 * 4_120]) {
+      const cut = copyOf(t, whole);
+      truncateSync(join(cut, `${file}-wal`), bytes);
+      const lost = new RegExp(`${file}: it ends at change \\d+, but change \\d+ was acknowledged`);
+      t.match(await refusalOf(t, cut), lost, `${file}-wal cut to ${bytes}`);
+      t.match(await runInProcess(['audit', 'verify', '--data', cut]), { code: 1, stdout: lost });
+      rmSync(join(cut, MARKS_FILE));
+      t.equal(await refusalOf(t, cut), 'started', 'the named way back works');
+    }
+    const mixed = copyOf(t, whole);
+    rmSync(join(mixed, `${file}-wal`));
+    cpSync(join(older, file), join(mixed, file));
+    t.match(await refusalOf(t, mixed), /ends at change/, `an older copy of ${file}`);
+    rmSync(join(mixed, file));
+    t.equal(await refusalOf(t, mixed), 'started', 'a new file has no earlier end');
   }
 });
 

@@ -111,6 +111,13 @@ test('a restore refuses what is not a backup of plain, unchanged files', async (
       },
       /control\.db is not a plain file/,
     ],
+    'a hard link to another file of the backup': [
+      (folder) => {
+        rmSync(join(folder, file));
+        linkSync(join(folder, 'events.db'), join(folder, file));
+      },
+      /control\.db is damaged/,
+    ],
     'a link to a device': [
       (folder) => {
         rmSync(join(folder, file));
@@ -220,6 +227,47 @@ test('hard links and modes of a backup have no effect on the restored files', as
   t.equal(mode & 0o777, 0o600);
   t.equal(nlink, 1);
   t.not(ino, statSync(join(root, 'hard.db')).ino);
+});
+
+test('a device in place of a file is refused', async (t) => {
+  const { root, restoreChanged } = await backups(t);
+  try {
+    execFileSync('mknod', [join(root, 'null'), 'c', '1', '3'], { stdio: 'ignore' });
+  } catch {
+    t.comment('only root may make a device');
+    return;
+  }
+  const refused = await restoreChanged((folder) => {
+    rmSync(join(folder, 'control.db'));
+    execFileSync('mknod', [join(folder, 'control.db'), 'c', '1', '3']);
+  });
+  t.match(refused, { code: 1, text: /control\.db is not a plain file/, left: [] });
+});
+
+test('owners, groups and special bits of an archive have no effect on the restored files', async (t) => {
+  const { root, first } = await backups(t);
+  for (const name of readdirSync(first)) chmodSync(join(first, name), 0o6777);
+  const archive = join(root, 'backup.tar');
+  const owner = ['--owner=4242', '--group=4242', '--numeric-owner'];
+  execFileSync('tar', ['-C', root, ...owner, '-cf', archive, 'first']);
+  const unpacked = join(root, 'unpacked');
+  mkdirSync(unpacked);
+  // As root, tar restores the owners too.
+  execFileSync('tar', ['-C', unpacked, '-xpf', archive]);
+  const isRoot = process.getuid?.() === 0;
+  const { uid, mode } = statSync(join(unpacked, 'first', 'control.db'));
+  t.equal(uid, isRoot ? 4242 : process.getuid?.(), 'the archive has a foreign owner');
+  t.equal(mode & 0o6777, 0o6777);
+
+  const to = join(root, 'restored');
+  const { code, text } = await runInProcess(['restore', join(unpacked, 'first'), '--data', to]);
+  t.equal(code, 0, text);
+  for (const name of ['.', ...readdirSync(to)]) {
+    const found = statSync(join(to, name));
+    t.equal(found.uid, process.getuid?.(), `${name}: its owner is who restores`);
+    t.equal(found.gid, process.getgid?.(), `${name}: its group`);
+    t.equal(found.mode & 0o7077, 0, `${name}: nobody else may use it`);
+  }
 });
 
 test('a backup of an older program is restored, and migrated at the start', async (t) => {

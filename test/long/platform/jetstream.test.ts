@@ -217,7 +217,7 @@ for (const version of VERSIONS) {
       await t.rejects(append(stream, 'm4'), /replaced: it is ANOTHER, it was/);
       await t.rejects(stream.state('LOG'), new RegExp(identity));
       // A reader between the deletion and the new stream finds none.
-      await t.rejects(live.done, /replaced|The server does not have the stream/);
+      await t.rejects(live.done, /replaced|NATS does not have the stream/);
       t.equal(live.messages.length, 3);
     });
 

@@ -96,7 +96,9 @@ test('projects take turns: a project with many exports does not go first', async
   await put('demo', 'many');
   await put('other', 'one');
   const [held, gone] = [new AbortController(), new AbortController()];
-  const first = [held, gone].map(({ signal }, i) => t.rejects(ask(`busy-${i + 1}`, signal), /gone/));
+  const first = [held, gone].map(({ signal }, i) =>
+    t.rejects(ask(`busy-${i + 1}`, signal), /gone/),
+  );
   await settle();
   const order: string[] = [];
   const record = async (project: string) => {

@@ -121,11 +121,11 @@ export function revisionOf(of: {
 }
 
 function cutRules(server: LogServer, entries: readonly Entry[]): Set<string> {
-  const first = server.has('SAMPLES_0') ? server.get('SAMPLES_0').firstSequence : 1;
   const [gone, left] = [new Set<string>(), new Set<string>()];
   for (const { entry, sequence } of entries) {
     if (entry.kind !== 'rules') continue;
-    for (const each of entry.upserts) (sequence < first ? gone : left).add(revisionOf(each));
+    const isCut = server.get('SAMPLES_0').at(sequence) === undefined;
+    for (const each of entry.upserts) (isCut ? gone : left).add(revisionOf(each));
   }
   return gone.intersection(left);
 }

@@ -1,6 +1,7 @@
 /** Contracts of the stream port about reading and retention: order, tails, replay, limits. */
 import type { AppendOutcome } from '../../../streams/platform/stream.ts';
-import { type Contract, collect, EVENT_MS, newStream, text } from './contract.ts';
+import { until } from '../program.ts';
+import { type Contract, collect, deliveries, EVENT_MS, newStream, text } from './contract.ts';
 
 export const readingContracts: readonly Contract[] = [
   {
@@ -135,6 +136,44 @@ export const readingContracts: readonly Contract[] = [
       t.match(await stream.state(name), { firstSequence: 11, lastSequence: 10, messages: 0 });
       t.same(await all(), []);
       t.match(await append('odd', 'm11'), { sequence: 11 }, 'sequences are never reused');
+    },
+  },
+  {
+    title:
+      'truncation by a pattern removes matching messages, and no reader takes the gaps for a loss',
+    async run(t, harness) {
+      const { name, topic, append, all, consumer: spec } = await newStream(harness);
+      const { stream } = harness;
+      for (let i = 1; i <= 12; i++) await append(`${i % 3}.${i % 2 ? 'x' : 'y'}`, `m${i}`);
+      const consumer = await stream.consume(spec());
+      const { next } = deliveries(harness, consumer);
+      t.match(await next(), { sequence: 1 });
+      for (const [subject, belowSequence] of [
+        [topic('1.>'), 10],
+        [topic('2.*'), 6],
+        [topic('9.>'), 13],
+      ] as const) {
+        await stream.truncate({ stream: name, subject, belowSequence });
+      }
+      const kept = ['m3', 'm6', 'm8', 'm9', 'm10', 'm11', 'm12'];
+      await until('the copies have removed it', async () => {
+        return (await all()).join() === kept.join() || undefined;
+      });
+      t.match(await stream.state(name), { firstSequence: 3, lastSequence: 12, messages: 7 });
+      t.same(await all({ subject: topic('1.*') }), ['m10']);
+      t.same(await all({ from: { sequence: 4 } }), kept.slice(1));
+      t.match(await append('1.x', 'm13'), { sequence: 13 });
+      const tail = stream.read({ stream: name, from: { sequence: 1 }, untilEnd: false });
+      const read: string[] = [];
+      for await (const message of tail) {
+        if (read.push(text(message)) > kept.length) break;
+      }
+      t.same(read, [...kept, 'm13'], 'a tail continues behind the gaps');
+      // Messages that a receiver had requested before may still arrive.
+      const delivered = new Set<string>();
+      while (!delivered.has('m13')) delivered.add(text(await next()));
+      t.ok(new Set([...kept, 'm13']).isSubsetOf(delivered), 'a consumer does too');
+      await consumer.close();
     },
   },
   {

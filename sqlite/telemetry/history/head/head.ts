@@ -11,7 +11,7 @@ import {
   type HeadMemoryOptions,
   type HeadShare,
 } from './memory.ts';
-import { publishMissing } from './missing.ts';
+import { ALL_MISSING, publishMissing } from './missing.ts';
 import { Slab, type SlabOutcome } from './slab.ts';
 
 /** Position of a batch in the log. */
@@ -106,6 +106,7 @@ export class Head {
   /** Newest sequence of each partition seen. */
   readonly #partitions = new Map<number, number>();
   readonly #refused = new Map<string, RefusedRows>();
+  #isFilling = false;
 
   constructor(options: HeadOptions) {
     this.#options = options;
@@ -189,6 +190,16 @@ export class Head {
   tookThrough(project: string, sequence: number): void {
     const refused = this.#refused.get(project);
     if (refused !== undefined) this.#advance(refused, sequence + 1);
+  }
+
+  /**
+   * After a start, rows that are in no chunk have to be read from the log again. While this is true
+   * every read fails, because any time may lack rows.
+   */
+  setFilling(isFilling: boolean): void {
+    if (isFilling === this.#isFilling) return;
+    this.#isFilling = isFilling;
+    this.#publishRefused();
   }
 
   /** Records an entry of the log without rows, so that the floor can pass it. */
@@ -332,7 +343,7 @@ export class Head {
 
   #publishRefused(): void {
     const spans = this.refused().map(({ project, fromMs, toMs }) => ({ project, fromMs, toMs }));
-    publishMissing(this.share.missing, spans);
+    publishMissing(this.share.missing, this.#isFilling ? [ALL_MISSING, ...spans] : spans);
   }
 
   /** The VM, created if new; undefined if no more fit. */

@@ -1,5 +1,6 @@
 /**
- * Rows that are in the log but cannot be read, because the head had no memory for them. Every
+ * Rows that are in the log but cannot be read, because the head had no memory for them, or because
+ * the log is still being read after a start. Every
  * reader on any thread checks here, and fails instead of returning an incomplete result. One entry
  * per project with the time span of its rows; written by the head, read under a sequence lock.
  *
@@ -13,6 +14,8 @@ export interface MissingSpan {
   readonly project: string;
   readonly fromMs: number;
   readonly toMs: number;
+  /** The log is still being read after a start. */
+  readonly isFilling?: true;
 }
 
 const HEADER_BYTES = 8;
@@ -20,6 +23,15 @@ const HEADER_BYTES = 8;
 const BYTES_MAX = 1024 * 1024;
 const EVERY_PROJECT = '*';
 const TRIES = 2000;
+/** Largest and smallest time of a date, Unix ms. */
+const TIME_MAX = 8.64e15;
+/** Every time of every project may lack rows. It goes first in the list. */
+export const ALL_MISSING: MissingSpan = {
+  project: EVERY_PROJECT,
+  fromMs: -TIME_MAX,
+  toMs: TIME_MAX,
+  isFilling: true,
+};
 
 /**
  * Memory for the list, which grows with its entries. It is created once and shared with every
@@ -33,8 +45,8 @@ export function createMissingMemory(): SharedArrayBuffer {
 export function publishMissing(memory: SharedArrayBuffer, spans: readonly MissingSpan[]): void {
   let bytes = Buffer.from(JSON.stringify(spans));
   if (bytes.length > BYTES_MAX) {
-    const fromMs = spans.reduce((least, span) => Math.min(least, span.fromMs), Infinity);
-    const toMs = spans.reduce((most, span) => Math.max(most, span.toMs), -Infinity);
+    const fromMs = spans.reduce((least, span) => Math.min(least, span.fromMs), TIME_MAX);
+    const toMs = spans.reduce((most, span) => Math.max(most, span.toMs), -TIME_MAX);
     bytes = Buffer.from(JSON.stringify([{ project: EVERY_PROJECT, fromMs, toMs }]));
   }
   const end = HEADER_BYTES + bytes.length;
@@ -88,11 +100,11 @@ export class MissingRows {
       const span = this.#of(project);
       const version = this.#version;
       const answer = read();
-      if (span !== undefined && isTouched(span, answer)) throw incomplete(project);
+      if (span !== undefined && isTouched(span, answer)) throw incomplete(project, span);
       // Rows may have been rejected and restored between the two checks.
       if (Atomics.load(this.#header, 0) === version) return answer;
     }
-    throw incomplete(project);
+    throw incomplete(project, this.#of(project));
   }
 
   /** The project's missing rows; undefined = none. */
@@ -122,7 +134,11 @@ export class MissingRows {
   }
 }
 
-function incomplete(project: string): HistoryError {
-  const message = `Accepted rows of projects/${project} are not readable yet: the memory for new rows was full. They are in the log and become readable once memory is free`;
+function incomplete(project: string, span: MissingSpan | undefined): HistoryError {
+  const rows = `Accepted rows of projects/${project} are not readable yet:`;
+  const message =
+    span?.isFilling === true
+      ? `${rows} the service has just started and is still reading them from its log. Retry in a few seconds`
+      : `${rows} the memory for new rows was full. They are in the log and become readable once memory is free`;
   return new HistoryError('INCOMPLETE', message);
 }

@@ -91,6 +91,11 @@ export class Slab {
     return this.#rows;
   }
 
+  /** Number of columns: series of the VM's rows here, and of earlier ones until `clear`. */
+  get series(): number {
+    return this.#set.keys.length;
+  }
+
   /** Rows up to this sequence of the log are in chunks. */
   get flushedSequence(): number {
     return this.#flushedSequence;

@@ -98,6 +98,12 @@ export class Flusher {
     return this.#floors.get(partition) ?? 1;
   }
 
+  /** Entries below it are in no partition's rows that are not in chunks; 1: unknown. */
+  oldestFloor(): number {
+    // A partition without a floor had no entry when the others got theirs.
+    return this.#floors.size === 0 ? 1 : Math.min(...this.#floors.values());
+  }
+
   newestFloor(): number {
     return Math.max(1, ...this.#floors.values());
   }

@@ -35,6 +35,8 @@ export interface HistoryShare {
   /** Path of `history.db`. */
   readonly path: string;
   readonly head: HeadShare;
+  /** Age up to which rows are read, ms. Default 7 days. */
+  readonly retentionMs?: number;
 }
 
 /**
@@ -54,10 +56,11 @@ export class HistoryView {
     this.#missing = new MissingRows(share.head.missing);
     this.#database = openHistoryFileForReading(share.path);
     this.#chunks = new ChunkReader(this.#database);
-    this.#newestRows = new NewestRows({
+    const sources: NewestRowsSources = {
       head: (project, vm, newest) => this.#newestInHead(project, vm, newest),
       stored: (request) => this.#chunks.newest(request),
-    });
+    };
+    this.#newestRows = new NewestRows(sources, share.retentionMs);
     this.#newestTimes = new NewestTimes(this.#database);
   }
 
@@ -193,11 +196,13 @@ export interface NewestRowsSources {
 /** Newest rows of VMs, with a cache of those in chunks, which only a flush changes. */
 export class NewestRows {
   readonly #sources: NewestRowsSources;
+  readonly #retentionMs: number;
   /** Oldest first; undefined = no chunk within retention. */
   readonly #stored = new BoundedCache<string, StoredRows | undefined>(REMEMBERED_MAX);
 
-  constructor(sources: NewestRowsSources) {
+  constructor(sources: NewestRowsSources, retentionMs = RETENTION_MS) {
     this.#sources = sources;
+    this.#retentionMs = retentionMs;
   }
 
   /** Newest row within retention; undefined = none. Throws `HistoryError` DAMAGED. */
@@ -213,9 +218,9 @@ export class NewestRows {
     const stored = isEnough ? undefined : this.#remembered(project, vm, nowMs)?.rows;
     const rows = newest(mergeRows([stored, head].filter((each) => each !== undefined)));
     const latest = latestOf(rows);
-    if (!latest || latest.observedMs < nowMs - RETENTION_MS) return undefined;
+    if (!latest || latest.observedMs < nowMs - this.#retentionMs) return undefined;
     const stated = lastStated(rows) ?? this.#olderStated(project, vm, nowMs);
-    if (!stated || stated.observedMs < nowMs - RETENTION_MS) return latest;
+    if (!stated || stated.observedMs < nowMs - this.#retentionMs) return latest;
     return { ...latest, stated };
   }
 
@@ -230,7 +235,7 @@ export class NewestRows {
   #remembered(project: string, vm: string, atMs: number): StoredRows | undefined {
     const key = `${project}\n${vm}`;
     if (!this.#stored.has(key)) {
-      const days = Math.ceil(RETENTION_MS / 86_400_000);
+      const days = Math.ceil(this.#retentionMs / DAY_MS);
       const rows = this.#sources.stored({ project, vm, atMs, days });
       this.#stored.set(key, rows && { rows: newest(rows), stated: lastStated(rows) });
     }

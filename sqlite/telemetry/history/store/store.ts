@@ -70,6 +70,8 @@ export interface ProjectHeadLimits {
 /** Statistics of history as a whole; counters are since the start. */
 export interface HistoryStats extends HeadCounts {
   readonly vms: number;
+  /** Series of these VMs. */
+  readonly series: number;
   /** VMs with rows that are in no chunk yet. */
   readonly pendingVms: number;
   /** Head memory reserved from the system, in use, and its bound, bytes. */
@@ -106,7 +108,8 @@ export class History {
   readonly #view: HistoryView;
   readonly #pool: ReadPool;
   readonly #flusher: Flusher;
-  readonly #retentionMs: number;
+  /** Age up to which rows are kept and read, ms. */
+  readonly retentionMs: number;
   #projectLimits: ProjectHeadLimits | undefined;
 
   /** Use `openHistory`. */
@@ -121,9 +124,10 @@ export class History {
       ...(options.headBytesMax !== undefined && { bytesMax: options.headBytesMax }),
       flushedSequenceOf: (project, vm) => progress.flushedSequences.get(`${project}\n${vm}`) ?? 0,
     });
-    this.#share = { path: this.#path, head: this.#head.share };
+    this.retentionMs = options.retentionMs ?? RETENTION_MS;
+    const { retentionMs } = this;
+    this.#share = { path: this.#path, head: this.#head.share, retentionMs };
     this.#view = new HistoryView(this.#share);
-    this.#retentionMs = options.retentionMs ?? RETENTION_MS;
     const { startWorker, readers = 2 } = options;
     this.#pool = new ReadPool({ share: this.#share, threads: readers, startWorker });
     this.#flusher = new Flusher({
@@ -131,7 +135,7 @@ export class History {
       head: this.#head,
       share: this.#share,
       floors: progress.floors,
-      retentionMs: this.#retentionMs,
+      retentionMs,
       flushAfterMs: options.flushAfterMs ?? 3_600_000,
       startWorker,
     });
@@ -194,7 +198,7 @@ export class History {
   recordLost(stretch: LostStretch): void {
     const database = openHistoryFile(this.#path);
     try {
-      recordLostStretch(database, stretch, this.#clock.now() - this.#retentionMs);
+      recordLostStretch(database, stretch, this.#clock.now() - this.retentionMs);
     } finally {
       database.close();
     }
@@ -205,6 +209,16 @@ export class History {
    */
   newestFloor(): number {
     return this.#flusher.newestFloor();
+  }
+
+  /** Sequence below which no partition's log is needed; 1: unknown. */
+  oldestFloor(): number {
+    return this.#flusher.oldestFloor();
+  }
+
+  /** See `Head.setFilling`. */
+  setFilling(isFilling: boolean): void {
+    this.#head.setFilling(isFilling);
   }
 
   /**
@@ -231,7 +245,7 @@ export class History {
 
   /** Excludes rows older than retention, even if their chunk or head memory still holds them. */
   #retained(request: RowsRequest): RowsRequest {
-    return { ...request, fromMs: Math.max(request.fromMs, this.#clock.now() - this.#retentionMs) };
+    return { ...request, fromMs: Math.max(request.fromMs, this.#clock.now() - this.retentionMs) };
   }
 
   /** Flushes all rows that are in no chunk and moves the floors. Throws `HistoryError`. */
@@ -241,7 +255,7 @@ export class History {
 
   /** Releases memory of flushed rows, and of VMs that were silent for all of retention. */
   release(): void {
-    this.#head.release(this.#clock.now() - this.#retentionMs);
+    this.#head.release(this.#clock.now() - this.retentionMs);
   }
 
   /** Drops whole chunks that ended before retention, and merges past days. */
@@ -281,6 +295,7 @@ export class History {
     return {
       ...this.#head.counts,
       vms: this.#head.vms.length,
+      series: this.#head.vms.reduce((sum, { slab }) => sum + slab.series, 0),
       pendingVms: this.#head.vms.filter((vm) => vm.pendingSequence > 0).length,
       headBytes: this.#head.bytes,
       incompleteProjects: this.#head.refused().length,

@@ -6,7 +6,6 @@
 import { HistoryError } from '../../../../sqlite/telemetry/history/history-error.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import { Refusal } from '../../../../streams/platform/refusal.ts';
-import { RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
 import { DAMAGED, type RecordDamage } from '../../../platform/damage.ts';
 import type { Log } from '../../../platform/log.ts';
 import { asksForAlerts, type PendingAlert } from '../series/alert-series.ts';
@@ -23,6 +22,8 @@ import type {
 export interface PromqlQueriesDeps {
   readonly threads: Pick<QueryThreads, 'call'>;
   readonly clock: Clock;
+  /** Age up to which history is read, ms. */
+  readonly retentionMs: number;
   /** Changes whenever a record of one of the project's VMs does. */
   readonly recordsRevision: (project: string) => number;
   /** Alerts of a project that are below firing now; called for queries that name alert series. */
@@ -81,7 +82,7 @@ async function ask(
   const scheduled = (): ScheduledQueryRequest => ({
     request: { ...request, lookbackMs: request.lookbackMs ?? deps.lookbackMs(request.project) },
     remainingMs: untilMs - clock.elapsed(),
-    retainedFromMs: clock.now() - RETENTION_MS,
+    retainedFromMs: clock.now() - deps.retentionMs,
     recordsRevision: deps.recordsRevision(request.project),
     staleDatacenters: deps.staleDatacenters(),
     pendingAlerts: textsOf(request.operation).some(asksForAlerts)

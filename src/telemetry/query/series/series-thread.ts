@@ -66,6 +66,7 @@ export class SeriesThread {
   readonly #records: RecordReader;
   readonly #keys = new ReadableKeys();
   readonly #labelSetsMax: number;
+  readonly #retentionMs: number;
   /** Least recently queried first. */
   readonly #projects = new Map<string, ProjectSeries>();
   readonly #plans = new ProjectCache<PlannedSelector>({
@@ -77,6 +78,7 @@ export class SeriesThread {
   constructor(options: SeriesThreadOptions) {
     const { share, records, cacheBytesMax = CACHE_BYTES_MAX } = options;
     this.#labelSetsMax = options.labelSetsMax ?? LABEL_SETS_MAX;
+    this.#retentionMs = share.retentionMs ?? RETENTION_MS;
     this.#view = new ColumnView({ share, cacheBytesMax });
     this.#records = records;
   }
@@ -109,7 +111,7 @@ export class SeriesThread {
       pending: pendingAlerts,
       retainedFromMs,
       vmName: (vm) => series.nameOf(vm),
-      nowMs: retainedFromMs + RETENTION_MS,
+      nowMs: retainedFromMs + this.#retentionMs,
     });
     return new HistorySeriesSource({ view: this.#view, project: series, alerts, retainedFromMs });
   }

@@ -6,7 +6,7 @@
 import type { RowsRequest } from '../../../../sqlite/telemetry/history/chunk/chunk-reader.ts';
 import { HistoryError, ReadCancelled } from '../../../../sqlite/telemetry/history/history-error.ts';
 import type { HistoryView } from '../../../../sqlite/telemetry/history/store/history-view.ts';
-import { FUTURE_MS, GAP_TOLERANCE_MS, RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
+import { FUTURE_MS, GAP_TOLERANCE_MS } from '../../../../streams/telemetry/entry.ts';
 import {
   FROZEN_MS,
   frozenStretches,
@@ -74,7 +74,7 @@ export function answerVmQuery(
   const { project, vm, range, nowMs, datacenter, expandedMonitoring, notedReasons } = query;
   const reader = new RangeReader(history, query, isCancelled);
   const { metrics, failures } = answerMetrics(reader, query, isCancelled);
-  const bounds = { atMs: nowMs + FUTURE_MS, notBeforeMs: nowMs - RETENTION_MS };
+  const bounds = { atMs: nowMs + FUTURE_MS, notBeforeMs: range.retainedFromMs };
   const newest = known(() => history.newestTime({ project, vm, ...bounds }));
   const lastObservedMs = newest === 'unknown' ? undefined : newest;
   const full = newest === 'unknown' ? (['STORE_FULL'] as const) : [];

@@ -4,7 +4,6 @@
  */
 
 import { invalidField, Refusal } from '../../../../streams/platform/refusal.ts';
-import { RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
 import { POINTS_MAX, STEP_MS_MIN } from '../threads/limits.ts';
 
@@ -31,7 +30,7 @@ const STEP_SECONDS_MAX = 7 * 86_400;
  * The range in effect: the start is clamped to the retention, the end to now and then to the last
  * point of the grid that begins at the start. Throws a `Refusal`: INVALID_FIELD, TOO_MANY_POINTS.
  */
-export function rangeOf(requested: RequestedRange, nowMs: number): QueryRange {
+export function rangeOf(requested: RequestedRange, nowMs: number, retentionMs: number): QueryRange {
   const { stepSeconds } = requested;
   const start = present('startTimeUnix', requested.startSeconds);
   const end = present('endTimeUnix', requested.endSeconds);
@@ -48,12 +47,12 @@ export function rangeOf(requested: RequestedRange, nowMs: number): QueryRange {
   const points = Math.floor((end - start) / stepSeconds) + 1;
   if (points > POINTS_MAX) throw tooManyPoints(points, end - start);
   const now = Math.floor(nowMs / 1000);
-  const retainedFromMs = nowMs - RETENTION_MS;
+  const retainedFromMs = nowMs - retentionMs;
   const first = Math.max(start, Math.ceil(retainedFromMs / 1000));
   if (end < first) {
     throw invalidField(
       'endTimeUnix',
-      `endTimeUnix ${end} is before the 7 days of history: ${first}`,
+      `endTimeUnix ${end} is before the ${retentionMs / 86_400_000} days of history: ${first}`,
     );
   }
   if (first > now) {

@@ -1,31 +1,41 @@
 /**
- * How far the streams on this disk had come, in a file of its own. A log of SQLite that was cut, and
- * a database that was replaced by an older copy, look like a stream that ends earlier: only a second
- * place shows that acknowledged messages are lost. The file is written every few seconds, after the
- * messages are on disk, so it is never ahead of them; a loss within the last interval is not found.
+ * How far the streams and the secrets on this disk had come, in a file of its own. A log of SQLite
+ * that was cut, and a database that was replaced by an older copy, look like one that ends earlier:
+ * only a second place shows that acknowledged work is lost. The file is written every few seconds,
+ * after the work is on disk, so it is never ahead of it; a loss within the last interval is not found.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Part } from '../../actors/platform/supervision.ts';
-import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
-import type { Clock } from '../../streams/platform/clock.ts';
-import { EVENTS_STREAM } from '../../streams/platform/commit/events.ts';
-import { pause } from '../../streams/platform/pause.ts';
+import type { Part } from '../../../actors/platform/supervision.ts';
+import { SAMPLES_STREAM } from '../../../actors/telemetry/sample-log.ts';
+import { readChangeCount } from '../../../sqlite/platform/change-count.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { EVENTS_STREAM } from '../../../streams/platform/commit/events.ts';
+import { pause } from '../../../streams/platform/pause.ts';
 import {
   type Stream,
   StreamMisconfigured,
   type StreamState,
-} from '../../streams/platform/stream.ts';
+} from '../../../streams/platform/stream.ts';
 
 /** Streams that are in the data folder of a service without NATS. */
 export const MARKED_STREAMS: readonly string[] = [EVENTS_STREAM, SAMPLES_STREAM];
+
+/** Databases of such a service that count their changes. */
+const COUNTING_FILES = ['secrets.db', 'claims.db'] as const;
 
 /** Name of the file in the data folder. */
 export const MARKS_FILE = 'acknowledged.json';
 const WRITE_MS = 5_000;
 
-/** A stream's identity and last sequence, by its name. */
-type Marks = Readonly<Record<string, { readonly identity: string; readonly last: number }>>;
+/** Identity of a stream or a database, and its last sequence or change. */
+interface Mark {
+  readonly identity: string;
+  readonly last: number;
+}
+
+/** By the name of the stream or of the file. */
+export type Marks = Readonly<Record<string, Mark>>;
 
 /** A stream that ends before a message that it had acknowledged. */
 export interface LostEnd {
@@ -42,7 +52,7 @@ export async function lostEnds(
   stream: Stream,
   names: readonly string[],
 ): Promise<readonly LostEnd[]> {
-  const marks = readMarks(join(folder, MARKS_FILE));
+  const marks = readMarks(folder);
   const lost: LostEnd[] = [];
   for (const name of names) {
     const mark = marks[name];
@@ -66,19 +76,24 @@ export function marksPart(options: {
   const path = join(folder, MARKS_FILE);
   let written = '';
   const write = async (): Promise<void> => {
-    const entries: [string, Marks[string]][] = [];
+    const entries: [string, Mark][] = [];
     for (const name of names) {
       const { identity, lastSequence: last } = await stream.state(name);
       entries.push([name, { identity, last }]);
     }
-    const text = `${JSON.stringify(Object.fromEntries(entries))}\n`;
-    if (text === written) return;
     try {
+      for (const name of COUNTING_FILES) {
+        const path = join(folder, name);
+        const count = existsSync(path) ? readChangeCount(path) : undefined;
+        if (count !== undefined) entries.push([name, count]);
+      }
+      const text = `${JSON.stringify(Object.fromEntries(entries))}\n`;
+      if (text === written) return;
       // Not synced: after a power loss an older file, or none, is right as well.
       writeFileSync(path, text, { mode: 0o600 });
       written = text;
     } catch {
-      // A full or failed disk, which the streams report. An older mark is right as well.
+      // A full or failed disk, which other parts report. An older mark is right as well.
     }
   };
   return {
@@ -103,10 +118,10 @@ async function stateOf(stream: Stream, name: string): Promise<StreamState | unde
   }
 }
 
-/** Empty if there is no file, or if a power loss left it unfinished. */
-function readMarks(path: string): Marks {
+/** Empty if the folder has no marks, or if a power loss left them unfinished. */
+export function readMarks(folder: string): Marks {
   try {
-    const value: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    const value: unknown = JSON.parse(readFileSync(join(folder, MARKS_FILE), 'utf8'));
     return typeof value === 'object' && value !== null ? (value as Marks) : {};
   } catch {
     return {};

@@ -1,0 +1,117 @@
+/**
+ * The past of a rule marker: the readings that its new rules look back over. The log has the newest
+ * of them. A longer window begins in history, which keeps them for days.
+ *
+ *     [ window begins | history, VM by VM ......... | log, entry by entry ..... | marker ]
+ *                                                   ^ first entry of the partition, and the most
+ *                                                     by which a VM's clock may be ahead
+ *
+ * A reading is taken from one of the two by its time of observation, so once. History does not know
+ * when a reading arrived: one that was too late for the rules in force then counts here.
+ */
+import { pastFromMs } from '../../../streams/alerting/evaluation/catch-up.ts';
+import type { PlacedMarker } from '../../../streams/alerting/evaluation/pipeline.ts';
+import type { TimeSlices } from '../../../streams/platform/operators.ts';
+import type { Stream } from '../../../streams/platform/stream.ts';
+import { type EvaluationRule, FUTURE_MS, type LogEntry } from '../../../streams/telemetry/entry.ts';
+import { seriesNamesOf } from '../../../streams/telemetry/metrics/query.ts';
+import type { VmColumns } from '../../../streams/telemetry/samples/columns.ts';
+import { rowBatches } from '../../../streams/telemetry/samples/row-batches.ts';
+import { rowsAfter } from '../../../streams/telemetry/samples/rows-after.ts';
+import { firstEntryOf, pastEntries } from '../../telemetry/sample-log.ts';
+
+/** The part of history that catch-up reads. */
+export interface PastHistory {
+  /**
+   * Rows of a VM within retention, both times inclusive, with the series of these names. Rejects if
+   * they cannot be read.
+   */
+  read(request: {
+    readonly project: string;
+    readonly vm: string;
+    readonly fromMs: number;
+    readonly toMs: number;
+    readonly names: readonly string[];
+  }): Promise<VmColumns>;
+}
+
+export interface PastReadingsDeps {
+  readonly stream: Stream;
+  /** VMs of a project, including retired ones. */
+  readonly vms: (project: string) => Iterable<string>;
+  /** Absent: the log is all there is. */
+  readonly history?: Partial<PastHistory>;
+  /** Called when VMs could not be read; they keep what the log has. Absent: that ends the run. */
+  readonly onFault?: (what: string, error: unknown) => void;
+}
+
+/**
+ * Batches with the readings before the marker within the windows of its rules, in the order of each
+ * VM's observations in history, and of the log after it. A batch is valid until the next one is
+ * requested. Where history has less, so have the rules. Rejects with `StreamUnavailable`.
+ */
+export async function* pastReadings(
+  deps: PastReadingsDeps,
+  marker: PlacedMarker,
+  slices: TimeSlices,
+): AsyncGenerator<LogEntry> {
+  const { stream, history } = deps;
+  const { partition, storedMs, entry } = marker;
+  const fromMs = pastFromMs(entry, storedMs);
+  let throughMs = Number.NEGATIVE_INFINITY;
+  // Again if the log was cut meanwhile: history has what it lost.
+  for (let known: number | undefined; history?.read; ) {
+    const first = await firstEntryOf(stream, partition);
+    if (first === undefined || first.storedMs <= fromMs || first.sequence === known) break;
+    known = first.sequence;
+    const toMs = Math.min(first.storedMs + FUTURE_MS, storedMs);
+    yield* storedReadings(deps, marker, { fromMs: Math.max(fromMs, throughMs + 1), toMs }, slices);
+    throughMs = toMs;
+  }
+  const filter = { partition, kind: 'batch' } as const;
+  for await (const before of pastEntries(stream, { timeMs: fromMs }, filter)) {
+    if (before.sequence >= marker.sequence) return;
+    if (before.entry.kind !== 'batch') continue;
+    const batch = rowsAfter(before.entry.batch, throughMs);
+    if (batch) yield { kind: 'batch', batch };
+    await slices.yieldIfDue();
+  }
+}
+
+/** Rows of all VMs of the marker's rules, one VM in memory at a time. */
+async function* storedReadings(
+  { vms, history, onFault }: PastReadingsDeps,
+  { entry }: PlacedMarker,
+  range: { readonly fromMs: number; readonly toMs: number },
+  slices: TimeSlices,
+): AsyncGenerator<LogEntry> {
+  if (!history?.read) return;
+  const unread: { readonly vm: string; readonly error: unknown }[] = [];
+  for (const [project, rules] of Map.groupBy(entry.upserts, (rule) => rule.project)) {
+    const names = [...new Set(rules.flatMap(({ metricId }) => seriesNamesOf(metricId)))];
+    for (const vm of watchedOf(vms(project), rules)) {
+      await slices.yieldIfDue();
+      const read = history.read({ project, vm, ...range, names });
+      const columns = await read.catch((error: unknown) => {
+        if (!onFault) throw error;
+        unread.push({ vm: `${vm} in ${project}`, error });
+      });
+      if (!columns) continue;
+      for (const batch of rowBatches(columns, { project, vm })) {
+        // Of unknown rank among the source's rows: it never shows that a clock was set back.
+        batch.sequence[0] = Number.MAX_SAFE_INTEGER;
+        yield { kind: 'batch', batch };
+        await slices.yieldIfDue();
+      }
+    }
+  }
+  const [one] = unread;
+  if (one) onFault?.(`a new rule over the past of ${unread.length} VMs, as ${one.vm},`, one.error);
+}
+
+/** The VMs that any of the rules watches. */
+function watchedOf(all: Iterable<string>, rules: readonly EvaluationRule[]): string[] {
+  if (rules.some(({ vms }) => vms === undefined)) return [...all];
+  const named = new Set(rules.flatMap(({ vms = [] }) => vms));
+  return [...all].filter((vm) => named.has(vm));
+}
