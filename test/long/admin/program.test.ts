@@ -1,4 +1,4 @@
-/** The service and `svc admin` as programs: what the operator does on the first day. */
+/** The service and `svc admin` as programs, on the first day of an operator. */
 import { test } from 'tap';
 import { dataFolder, runToEnd, startProgram } from '../../support/program.ts';
 

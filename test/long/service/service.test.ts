@@ -223,7 +223,7 @@ test('ports that are passed to a service are used, and stay the caller’s', asy
   const timestampMs = Date.parse(
     String((message.body as unknown as { timestamp: string }).timestamp),
   );
-  t.ok(Math.abs(timestampMs - clock.now()) < 60_000, 'the time comes from the port');
+  t.ok(Math.abs(timestampMs - clock.now()) < 60_000, 'the time is that of the port');
   t.match(message.body.data.url, service.address, 'the link points to this service');
 
   const failed = await until('the attempt that was not made', async () => {
