@@ -40,7 +40,7 @@ export interface SupervisionOptions {
 export interface Supervision {
   /** One per part, in the given order. */
   health(): PartHealth[];
-  /** The part with this name; undefined: there is none. */
+  /** The part with this name; undefined: no part has it. */
   healthOf(name: string): PartHealth | undefined;
   /** Stops the parts, last one first, and waits for each. Harmless on a second call. */
   stop(): Promise<void>;

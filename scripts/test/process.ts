@@ -21,7 +21,7 @@ const LAST_WORDS_MS = 5_000;
 /** The reason why a file needs its own process: a line of its header. */
 const OWN_PROCESS = /^ \* Own process: \S/m;
 /** The functions of test/support that start that service, or join it. */
-const JOINS_SERVICE = /\b(?:joinCliWorld|joinService|sharedService)\(/;
+const JOINS_SERVICE = /\b(?:join(?:Cli|Demo)World|joinService|sharedService)\(/;
 
 type ProcessEnd = Pick<FileEnd, 'exitCode' | 'signal'>;
 

@@ -7,6 +7,7 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { test } from 'tap';
 import { WriteSamplesRequestSchema } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import { dataFolder, type Program, runInProcess, startProgram } from '../support/program.ts';
+import { startService } from '../support/service-in-process.ts';
 
 const WRITE = 'ingest.v1.IngestService/WriteSamples';
 const RETIRE = 'ingest.v1.IngestService/RetireVms';
@@ -176,7 +177,7 @@ test('TEN-20: a collector’s key is created, listed, used only in its data cent
 
 test('SRC-19: VMs that another collector reports are counted beside readings that are not stored', async (t) => {
   const folder = dataFolder(t);
-  const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
+  const program = await startService(t, folder);
   const admin = async (...words: string[]) =>
     (await runInProcess(['admin', ...words, '--data', folder])).stdout;
   const made = ['collector-key', 'create', '--datacenter', 'DC-2', '--project', 'demo', '--json'];
@@ -205,5 +206,4 @@ test('SRC-19: VMs that another collector reports are counted beside readings tha
   t.match(table, new RegExp(`${first.id} +DC-2 +demo +1 +- .* 0\\n`));
   t.match(table, /vm-b +ALERTS +RESERVED_NAME +1 /);
   t.notMatch(table, 'REPORTED_ELSEWHERE');
-  t.equal(await program.stop(), 0);
 });

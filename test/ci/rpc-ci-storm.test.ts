@@ -4,16 +4,14 @@
  */
 import { test } from 'tap';
 import { PROJECT_NAME, startCiRpcWorld } from '../support/ci-api.ts';
+import { tries } from '../support/tries.ts';
 
-const FRESH = 1_000;
-const STRANGE = 1_000;
+const FRESH = tries(1_000, 200);
+const STRANGE = FRESH;
 const IN_FLIGHT = 64;
 const RUNNERS = 101;
-/**
- * Longest duration of another caller's request meanwhile, ms: generous, because machines are
- * shared.
- */
-const OTHERS_MS_MAX = 5_000;
+/** Most exchanges that may end while another caller waits for one answer. */
+const ENDED_MEANWHILE_MAX = 3 * IN_FLIGHT;
 
 test('10,000 exchanges a minute: each is answered clearly, and others are not starved', async (t) => {
   const world = await startCiRpcWorld(t);
@@ -34,28 +32,24 @@ test('10,000 exchanges a minute: each is answered clearly, and others are not st
   });
   const queue = fresh.flatMap((assertion, i) => [assertion, strange[i] ?? '']);
   const outcomes = new Map<string, number>();
-  let isOver = false;
+  let ended = 0;
   const work = async () => {
     for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
       const outcome = await exchange(next);
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+      ended++;
     }
   };
-  const took: number[] = [];
+  const endedMeanwhile: number[] = [];
   const read = async () => {
-    while (!isOver) {
-      const from = performance.now();
+    while (ended < FRESH + STRANGE) {
+      const before = ended;
       const answer = await world.call('ListVMMonitoring', { projectName: PROJECT_NAME });
-      took.push(performance.now() - from);
+      endedMeanwhile.push(ended - before);
       if (answer.status !== 200) throw new Error(`A read was answered ${answer.status}`);
     }
   };
-  const from = performance.now();
-  const reading = read();
-  await Promise.all(Array.from({ length: IN_FLIGHT }, work));
-  const seconds = (performance.now() - from) / 1000;
-  isOver = true;
-  await reading;
+  await Promise.all([read(), ...Array.from({ length: IN_FLIGHT }, work)]);
   t.same(Object.fromEntries(outcomes), {
     EXCHANGED: FRESH,
     'BAD_ASSERTION MALFORMED': STRANGE / 2,
@@ -63,11 +57,8 @@ test('10,000 exchanges a minute: each is answered clearly, and others are not st
     'EXCHANGE_DENIED IDENTITY_MISMATCH': 1,
     'BAD_ASSERTION REPLAYED': STRANGE / 4 - 1,
   });
-  t.ok(Math.max(...took) < OTHERS_MS_MAX, `a read took ${Math.max(...took)} ms`);
-  t.ok(took.length >= 20, `${took.length} reads were answered meanwhile`);
-  t.comment(
-    `${(FRESH + STRANGE) / seconds} exchanges/s, reads ${took.length}, longest ${Math.max(...took)} ms`,
-  );
+  const most = Math.max(...endedMeanwhile);
+  t.ok(most <= ENDED_MEANWHILE_MAX, `a read waited for ${most} exchanges`);
   await world.clock.advance(60_000);
   await world.notesSettled();
   const about = { machine: 'ciConnection', instance: trustName.split('/').at(-1) ?? '' };

@@ -6,7 +6,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
 import { processPorts } from '../../src/cli/client/ports.ts';
@@ -317,7 +316,8 @@ test('the composite action exchanges with one bundled file and installs nothing'
 });
 
 test('signal handlers are registered before the command runs', async (t) => {
-  const started = join(t.testdir({}), 'started');
+  const folder = t.testdir({});
+  const started = join(folder, 'started');
   const child = processPorts().runChild({
     command: ['touch', started],
     environment: process.env,
@@ -326,6 +326,7 @@ test('signal handlers are registered before the command runs', async (t) => {
     },
   });
   await t.rejects(child, { message: 'no signal can be heard' });
-  await setTimeout(300);
+  // A process that starts later has ended, so the command would have run.
+  await once(spawn('touch', [join(folder, 'later')]), 'exit');
   t.notOk(existsSync(started), 'the command does not run before it can be stopped');
 });

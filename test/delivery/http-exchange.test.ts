@@ -1,8 +1,4 @@
-/**
- * Shared parts of the HTTP channels: Retry-After, truncation, and the excerpt without secrets.
- *
- * Own process: it measures time.
- */
+/** Shared parts of the HTTP channels: Retry-After, truncation, and the excerpt without secrets. */
 import fc from 'fast-check';
 import { test } from 'tap';
 import { cutText, cutTo } from '../../actors/platform/plain-text.ts';

@@ -19,6 +19,7 @@ import {
   tokenOf,
 } from '../support/every-method.ts';
 import { reasonOf } from '../support/host-in-memory.ts';
+import { isFullRun } from '../support/tries.ts';
 
 /**
  * The columns: the access that a method declares. `OWNER` also covers EDITOR and one's own objects.
@@ -302,20 +303,22 @@ test('ERR-04: every method rejects a caller from the first request after a chang
   const probe = methods.find(({ name }) => name === 'ListAlertRules');
   const probeOfCollectors = methods.find(({ name }) => name === 'WriteSamples');
   if (!probe || !probeOfCollectors) throw new Error('The methods to call first no longer exist');
-  for (const { name, begin, left } of states) {
+  for (const [number, { name, begin, left }] of states.entries()) {
+    // A full run calls every method in every state, others a fifth of them in turn.
+    const called = isFullRun() ? methods : methods.filter((_, i) => i % 5 === number % 5);
     const words = left.split(' ');
     const { headers, happens } = await begin(world);
     const isReporting = /collector|agent/.test(name);
     const before = await world.callAs(isReporting ? probeOfCollectors : probe, headers);
     t.equal(before, 'yes', `${name}: admitted before`);
     await happens();
-    for (const method of methods) {
+    for (const method of called) {
       const expected = words[KINDS.indexOf(kindOf(method) ?? 'READ')];
       const seen = await world.callAs(method, headers, ownerOf(method));
       if (seen !== expected)
         t.fail(`${name}: ${method.name} is ${seen}, the table says ${expected}`);
     }
-    t.pass(`${name}: ${methods.length} methods`);
+    t.pass(`${name}: ${called.length} methods`);
   }
   t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s mistake');
 });

@@ -109,7 +109,7 @@ test('a full file rejects appends, reports it in health, and recovers by itself'
   connection.close();
 });
 
-test('a locked database rejects appends at once, and serves reads', async (t) => {
+test('a locked database rejects appends, and serves reads', async (t) => {
   const storage = `${t.testdir({})}/a.db`;
   const clock = new VirtualClock(1_000);
   const stream = openEmbeddedStream({ storage, clock });
@@ -123,9 +123,7 @@ test('a locked database rejects appends at once, and serves reads', async (t) =>
   });
   const other = new Database(storage);
   other.exec('BEGIN IMMEDIATE');
-  const startedMs = performance.now();
   await t.rejects(append(stream), { outcome: 'refused', message: /another connection holds/ });
-  t.ok(performance.now() - startedMs < 1_000);
   t.match(stream.health(), { reason: /another connection holds its lock/ });
   t.equal((await texts(stream)).length, 1);
   const deliveries = consumer[Symbol.asyncIterator]();

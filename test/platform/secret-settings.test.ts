@@ -5,7 +5,6 @@ import { test } from 'tap';
 import { passedOn } from '../../actors/telemetry/collectors/command.ts';
 import { smtpUrlOf, transportOptions } from '../../src/platform/mail/mailer.ts';
 import { ConfigError, loadConfig } from '../../src/platform/settings/config.ts';
-import { dataFolder, startProgram } from '../support/program.ts';
 
 function problemsOf(flags: readonly string[], environment = {}): readonly string[] {
   try {
@@ -96,12 +95,4 @@ test('other programs get no setting and no key of the service', async (t) => {
   };
   const { PATH, HOME, SSH_AUTH_SOCK, LIBVIRT_DEFAULT_URI } = environment;
   t.same(passedOn(environment), { PATH, HOME, SSH_AUTH_SOCK, LIBVIRT_DEFAULT_URI });
-});
-
-test('a signal opens no debugger', async (t) => {
-  const program = await startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' });
-  process.kill(program.pid, 'SIGUSR1');
-  t.equal((await program.get('/healthz')).status, 200);
-  t.equal(await program.stop(), 0);
-  t.notMatch(program.log(), /Debugger/);
 });

@@ -5,7 +5,7 @@
  */
 
 /** Share of a run without the setting, percent. */
-const SHARE_PERCENT = 12;
+const SHARE_PERCENT = 6;
 /** A property with fewer tries shows nothing. */
 const TRIES_MIN = 10;
 

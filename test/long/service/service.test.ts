@@ -223,7 +223,7 @@ test('ports that are passed to a service are used, and stay the caller’s', asy
   const timestampMs = Date.parse(
     String((message.body as unknown as { timestamp: string }).timestamp),
   );
-  t.ok(Math.abs(timestampMs - clock.now()) < 60_000, 'the time comes from the port');
+  t.ok(Math.abs(timestampMs - clock.now()) < 60_000, 'the time is that of the port');
   t.match(message.body.data.url, service.address, 'the link points to this service');
 
   const failed = await until('the attempt that was not made', async () => {
@@ -313,4 +313,12 @@ test('a graceful stop during a storm of writes loses nothing acknowledged', asyn
 
   const again = await start(t, { folder });
   for (const { acknowledged } of storms) await checkStored(t, again.demo, acknowledged);
+});
+
+test('a signal opens no debugger', async (t) => {
+  const program = await startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' });
+  process.kill(program.pid, 'SIGUSR1');
+  t.equal((await program.get('/healthz')).status, 200);
+  t.equal(await program.stop(), 0);
+  t.notMatch(program.log(), /Debugger/);
 });

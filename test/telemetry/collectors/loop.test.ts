@@ -260,7 +260,6 @@ test('a command that the kernel refuses to start fails, and rejects nothing', as
 });
 
 test('at the deadline a command ends with all its children, even unresponsive ones', async (t) => {
-  const startedMs = performance.now();
   const outcome = await runCommand(
     {
       file: 'sh',
@@ -271,7 +270,6 @@ test('at the deadline a command ends with all its children, even unresponsive on
   );
   await outcome.gone;
   t.match(outcome, { kind: 'killed', because: 'deadline' });
-  t.ok(performance.now() - startedMs < 3_000);
   for (const pid of outcome.stdout.trim().split(' ')) {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => 'gone');
     t.match(stat, /^gone$|\) Z /, `process ${pid}`);
