@@ -1,9 +1,9 @@
 /**
  * `npm run gate`: everything that a change must pass, as run by `.ci/run` once the machine has its
- * components. The checks and then all tests run beside the programs that search for faults by
- * chance, then the attack on threads runs alone. A step's output is printed when it ends; that of
- * the tests as it arrives. Then follow the times of the steps and, as the last line, `N passed, N
- * failed`, in which a failed step counts as a failure.
+ * components. First the checks run beside the programs that search for faults by chance, then all
+ * tests, side by side as far as the CPU allows, then the attack on threads. A step's output is
+ * printed when it ends; that of the tests as it arrives. Then follow the times of the steps and, as
+ * the last line, `N passed, N failed`, in which a failed step counts as a failure.
  */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -101,7 +101,9 @@ type Sequences = readonly (readonly Step[])[];
  * The stages, one after another.
  * @param shared folder of traces and suites beside the checkout; a clone has none
  */
-function stagesOf(shared: string | undefined): Readonly<Record<'together' | 'alone', Sequences>> {
+function stagesOf(
+  shared: string | undefined,
+): Readonly<Record<'checks' | 'tests' | 'alone', Sequences>> {
   const traces = shared === undefined ? [] : [npm('replay:traces', join(shared, 'data/traces'))];
   const required = shared === undefined ? 'components' : 'all';
   const tests: Step = {
@@ -111,17 +113,16 @@ function stagesOf(shared: string | undefined): Readonly<Record<'together' | 'alo
     isTests: true,
   };
   return {
-    together: [
-      // The tests read the dashboard that the checks build. They outlast the others, and those that
-      // measure the machine come last.
-      [npm('verify'), tests],
+    checks: [
+      [npm('verify'), ...traces],
       [
         npm('simulate', '--planted', 'all'),
         npm('simulate', '--minutes', '1'),
         npm('attack', '--minutes', '3', '--except', 'threads'),
-        ...traces,
       ],
     ],
+    // They read the dashboard that the checks build, and share the CPU with each other.
+    tests: [[tests]],
     // The threads of queries yield to other programs, so this class needs the machine to itself.
     alone: [[npm('attack', '--minutes', '3', '--only', 'threads', '--busy-machine')]],
   };
