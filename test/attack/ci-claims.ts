@@ -149,7 +149,7 @@ export async function oddTimes(arena: Arena): Promise<CiTry[]> {
     { nbf: null },
     { nbf: [now] },
     { iat: now - 700, exp: now + 300 },
-    { iat: now + 40, nbf: now + 40, exp: now + 300 },
+    { iat: now + 60, nbf: now + 60, exp: now + 330 },
     { iat: 1e300 },
     { exp: now * 1000, iat: now * 1000 },
   ];
