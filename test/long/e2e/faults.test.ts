@@ -236,7 +236,7 @@ test('the service survives a killed and restarted nats-server', {
   await server.start();
   await until('readiness to report the loss', async () => {
     const { status, reasons } = await readiness(program);
-    const isNamed = /it lost its store \(restore it\)/.test(JSON.stringify(reasons));
+    const isNamed = /EVENTS is missing on NATS\. Keep the data folders/.test(JSON.stringify(reasons));
     return status === 503 && isNamed ? true : undefined;
   });
   const write = await writeReadings(program, ['vm-1'], 11);

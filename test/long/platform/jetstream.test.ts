@@ -18,6 +18,7 @@ import {
   type Stream,
   type StreamMessage,
   StreamMisconfigured,
+  StreamMissing,
   type StreamSpec,
   StreamUnavailable,
 } from '../../../streams/platform/stream.ts';
@@ -196,7 +197,7 @@ for (const version of VERSIONS) {
         await append(stream, 'one');
         await otherHands(server, (manager) => manager.streams.delete('LOG'));
         const startedMs = performance.now();
-        await t.rejects(append(stream, 'two'), StreamMisconfigured);
+        await t.rejects(append(stream, 'two'), StreamMissing);
         const tookMs = performance.now() - startedMs;
         t.ok(tookMs > 1_000, `${Math.round(tookMs)} ms`);
       },

@@ -102,12 +102,15 @@ async function settledContentOf(url: string): Promise<unknown> {
   });
 }
 
-/** Path and digest of every file, except SQLite's temporary files beside a database and locks. */
+/**
+ * Path and digest of every file, except SQLite's temporary files beside a database, locks, and
+ * checkpoints, which the running service replaces.
+ */
 function filesOf(folder: string): Record<string, string> {
   if (!existsSync(folder)) return {};
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
   const files = names
-    .filter((name) => !/-(wal|shm)$|^(svc\.(lock|pid)|admin\.sock)$/.test(name))
+    .filter((name) => !/-(wal|shm)$|^(svc\.(lock|pid)|admin\.sock)$|^checkpoints/.test(name))
     .sort();
   return Object.fromEntries(
     files.map((name) => [name, hash('sha256', readFileSync(join(folder, name)))]),
