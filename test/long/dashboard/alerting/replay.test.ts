@@ -53,7 +53,7 @@ test('the replay of a rule', needs('chromium'), async (t) => {
       await replay.getByText('An estimate:').waitFor();
       await replay.getByRole('button', { name: 'Replay' }).click();
       await replay
-        .getByText('20 of 25 VMs, starting with those on which the rule would have fired')
+        .getByText('20 of 25 VMs, first those on which the rule would have fired')
         .waitFor();
       const rows = notifications(page);
       await rows.nth(1).waitFor();
