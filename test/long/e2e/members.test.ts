@@ -162,7 +162,11 @@ test('DUR-27: rejected starts give the reason and harm no member', needs(nats), 
   await member?.stop();
   const key = { SVC_MASTER_KEY_FILE: cluster.keyFile };
   const elsewhere = { SVC_DATA: folder, ...key, SVC_NATS_URL: other.url };
-  t.match(await refusal(elsewhere), /EVENTS is missing on NATS/, 'a data folder of another cluster');
+  t.match(
+    await refusal(elsewhere),
+    /EVENTS is missing on NATS/,
+    'a data folder of another cluster',
+  );
 
   await member?.start();
   const { demo } = cluster;
