@@ -148,7 +148,7 @@ const NEW_RECORDS = 2;
 
 /**
  * Throws a `Refusal` if another member has applied more, or if it cannot be known. While EVENTS is
- * missing nobody applies anything, so the next records of running members are their last word.
+ * missing no member applies commits, so the next records of running members are their last word.
  */
 async function assertFurthest(
   deps: RestoreEventsDeps,

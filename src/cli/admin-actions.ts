@@ -95,7 +95,7 @@ function limitTable({ limits, used, unevaluated }: LimitReport): string {
   return unevaluated === 0 ? text : `${text}${unevaluated} instances are not evaluated\n`;
 }
 
-/** What an action has without a service. */
+/** Inputs of an action that needs no service. */
 export interface OfflineContext {
   readonly settings: Settings;
   readonly ports: Pick<ClientPorts, 'clock' | 'random'>;

@@ -1,7 +1,7 @@
 /**
  * The folder of `history.db`, which may be on a disk of its own. A mark in the data folder names it.
  * Without the mark, a service whose disk is not mounted, or whose file was not moved along, would
- * begin an empty history and nobody would see it.
+ * begin an empty history unnoticed.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';

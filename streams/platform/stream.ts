@@ -29,7 +29,7 @@ export interface StreamSpec {
   /** How long a message id is remembered for de-duplication, ms. */
   readonly duplicateWindowMs: number;
   /**
-   * What a running service does if someone deleted the stream. `continue`: makes it again under its
+   * Reaction of a running service to a deleted stream. `continue`: makes it again under its
    * identity; sequences rise further and leave some out. `replace`: makes it again as another
    * stream. Each use of a replaced log accepts that one; of a replaced table, whose readers have to
    * start over, only `ensure` does. Absent: the stream is needed, so every use throws.

@@ -74,7 +74,7 @@ for (const sync of ['always', '"2m"'] as const) {
       const asked = Promise.withResolvers<void>();
       const clock = {
         ...systemClock,
-        // The next look is waited for once the first has ended.
+        // The monitor waits for the next look once the first has ended.
         wakeAfter(ms: number, wake: () => void) {
           if (ms === 10_000) asked.resolve();
           return systemClock.wakeAfter(ms, wake);

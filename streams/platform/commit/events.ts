@@ -7,7 +7,7 @@ import { partitionOf, type StreamSpec } from '../stream.ts';
 /** Name of the stream that carries commits. */
 export const EVENTS_STREAM = 'EVENTS';
 
-/** What an operator reads when the stream is missing on NATS. */
+/** Sentence for the operator when the stream is missing on NATS. */
 export const EVENTS_MISSING =
   'EVENTS is missing on NATS. Keep the data folders: run "svc admin restore-events" on the member that ' +
   'has applied most, or restore a backup with "svc restore"';

@@ -74,7 +74,7 @@ interface KnownStream {
  */
 const MADE_LOOKS_MAX = 50;
 const MADE_WAIT_MS = 200;
-/** Time after which a missing stream is looked for once more before it is made again, ms. */
+/** Delay of the second look for a missing stream, before it is made again, ms. */
 const MISSING_MS = 500;
 /**
  * Sequences that a stream leaves out when it is made again. Other processes have read further than
