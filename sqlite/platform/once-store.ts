@@ -46,7 +46,7 @@ export function openOnceStore(options: OnceStoreOptions): SqliteOnceStore {
     synchronous: 'FULL',
     migrations: claimsMigrations,
   });
-  // A log that is cut later must not take back the schema, which has the file's identity.
+  // The schema has the file's identity, so a later cut of the log must not undo it.
   database.pragma('wal_checkpoint(TRUNCATE)');
   return new SqliteOnceStore(database, options.clock);
 }

@@ -227,7 +227,8 @@ export class SamplePipeline implements EvaluatorView {
       // The log had all of these, except what has been truncated, which is in chunks.
       next = Math.max(next, arrived + 1);
     }
-    this.#arrivedThrough = undefined;
+    // After an abort history has a hole here, which the next run fills.
+    if (!signal.aborted) this.#arrivedThrough = undefined;
     await pause(clock, Number.POSITIVE_INFINITY, signal);
   }
 

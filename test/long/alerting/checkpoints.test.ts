@@ -44,6 +44,15 @@ async function incidents({ demo: { projectName }, call }: Program): Promise<Inci
   return (body.incidents ?? []) as Incident[];
 }
 
+/** Number of the VM's readings in the last 20 minutes. */
+async function readings({ demo }: Program): Promise<number> {
+  const query = encodeURIComponent(`count_over_time(${SERIES}[20m])`);
+  const url = `${demo.baseUrl}/v1/monitoring/${demo.projectName}/promql/api/v1/query?query=${query}`;
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${demo.apiKey}` } });
+  const { data } = (await answer.json()) as { data: { result: { value: [number, string] }[] } };
+  return Number(data.result[0]?.value[1] ?? 0);
+}
+
 /** A started program with a rule whose condition has nearly held for long enough. */
 async function nearlyFiring(t: Test): Promise<Story> {
   const folder = dataFolder(t);
@@ -81,6 +90,7 @@ async function nearlyFiring(t: Test): Promise<Story> {
 async function assertContinues(t: Test, { folder, nowMs }: Story): Promise<Program> {
   const next = await startProgram(t, folder, { SVC_COLLECT: 'none' });
   t.same(await incidents(next), [], 'not fired yet');
+  t.equal(await readings(next), BEFORE_SECONDS.length, 'every reading from before is readable');
   await write(next, 'vm-a', [nowMs - AFTER_SECONDS * 1000]);
   const [first] = await until('the rule fires', async () => {
     const found = await incidents(next);
