@@ -151,7 +151,7 @@ export class Checkpoints {
       from.clear();
       contents.clear();
     }
-    this.#deps.onRestored?.(from.size, this.#through.sequence);
+    if (from.size > 0) this.#deps.onRestored?.(from.size, this.#through.sequence);
     return { from, contents };
   }
 
