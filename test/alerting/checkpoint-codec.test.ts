@@ -17,7 +17,7 @@ import type { EvaluationState } from '../../streams/alerting/evaluation/state.ts
 import type { Edge } from '../../streams/telemetry/entry.ts';
 import { type Checkpoint, checkpointOf, restored } from '../support/checkpoints.ts';
 import { type Partition, partitions } from '../support/evaluation-partition.ts';
-import { cpuRule, EvaluationWorld, PROJECT } from '../support/evaluation-scenario.ts';
+import { cpuRule, EvaluationWorld, PROJECT, START_MS } from '../support/evaluation-scenario.ts';
 import { textOf, textOfState } from '../support/evaluation-state.ts';
 import { beginState, endBacklog, PartitionFold } from '../support/partition-fold.ts';
 import { tries } from '../support/tries.ts';
@@ -170,6 +170,29 @@ test('VMs that are missing, doubled or of another state are rejected', async (t)
   t.throws(() => restored({ head, vms: moved }), DamagedCheckpoint);
 });
 
+test('the VMs that a data center holds are in pieces of a bounded size, all of which are needed', async (t) => {
+  const vms = Array.from({ length: 2_500 }, (_, i) => `vm-${i}`);
+  const rule = cpuRule({ metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0 });
+  const world = new EvaluationWorld([rule]);
+  world.rows(vms.map((vm, i) => ({ at: i % 30, vm })));
+  const placed = vms.map((vm) => ({ project: PROJECT, vm, datacenter: 'DC-1' }));
+  const outages = [{ datacenter: 'DC-1', sinceMs: START_MS }];
+  for (const at of [135, 340]) world.tick(at, { outages, placed, clockAhead: [] });
+  world.state.isLive = true;
+  const { head, vms: all } = checkpointOf(world.state);
+  const pieces = all.filter(({ vm }) => vm === '');
+  t.same(
+    pieces.map(({ piece }) => piece),
+    [0, 1, 2, 3],
+  );
+  t.ok(pieces.every(({ data }) => data.length < 20_000));
+  t.equal(textOfState(restored({ head, vms: all })), textOfState(world.state));
+  for (const { piece } of pieces) {
+    const others = all.filter((each) => each.vm !== '' || each.piece !== piece);
+    t.throws(() => restored({ head, vms: others }), DamagedCheckpoint, `piece ${piece}`);
+  }
+});
+
 test('a head of another form is rejected', async (t) => {
   const { head } = checkpointOf(someState());
   const content = head.subarray(0, -4);
@@ -202,7 +225,7 @@ test('the bytes of a form never change', async (t) => {
   for (const bytes of [head, ...vms.map(({ data }) => data)]) digest.update(bytes);
   t.same(
     [CHECKPOINT_FORM, digest.digest('hex').slice(0, 16)],
-    [1, 'f9789d86291cc506'],
+    [2, 'f059f50fcfc8993d'],
     'other bytes need another CHECKPOINT_FORM',
   );
 });
@@ -241,7 +264,7 @@ function partsOf(checkpoint: Checkpoint, edges: readonly Edge[]) {
   return [
     { name: 'head', bytes: head, restore: (bytes: Uint8Array) => ({ head: bytes, vms }) },
     ...vms.map((vm) => ({
-      name: `${vm.project}/${vm.vm}`,
+      name: vm.piece === 0 ? `${vm.project}/${vm.vm}` : `${vm.project}/${vm.vm}/${vm.piece}`,
       bytes: vm.data,
       restore: (data: Uint8Array) => ({
         head,
@@ -298,9 +321,9 @@ test('damaged bytes with a right checksum cause no other error', async (t) => {
           if (part.name === 'edges') decodeEdges(whole);
           else if (part.name === 'head') restoreHead(whole);
           else {
-            const [project = '', vm = ''] = part.name.split('/');
+            const [project = '', vm = '', piece = '0'] = part.name.split('/');
             const state = restoreHead(head);
-            restoreVm(state, { project, vm, data: whole });
+            restoreVm(state, { project, vm, piece: Number(piece), data: whole });
             endRestore(state);
           }
           restoredParts++;

@@ -42,7 +42,9 @@ export function differingParts(a: Checkpoint, b: Checkpoint): string[] {
 }
 
 function partsOf({ head, vms }: Checkpoint): Map<string, Uint8Array> {
-  const named = vms.map(({ project, vm, data }) => [`${project}/${vm}`, data] as const);
+  const named = vms.map(({ project, vm, piece, data }) => {
+    return [`${project}/${vm}/${piece}`, data] as const;
+  });
   return new Map([['head', head], ...named]);
 }
 

@@ -49,7 +49,7 @@ interface Part {
   readonly project?: string;
   /** Id of a VM or a rule. */
   readonly name?: string;
-  /** Sequence of the entry in the log. */
+  /** Sequence of the entry in the log; of a VM: its piece. */
   readonly number?: number;
   readonly data: Uint8Array;
 }
@@ -80,8 +80,9 @@ function* partsOf({ state, undecided, known }: PartitionContents): Generator<Par
     yield { kind: HELD, project, name: rule, number: sequence, data: encodeEdges(edges) };
   }
   yield* knownParts(known);
-  for (const { project, vm, data } of encodedVms(state))
-    yield { kind: VM, project, name: vm, data };
+  for (const { project, vm, piece, data } of encodedVms(state)) {
+    yield { kind: VM, project, name: vm, number: piece, data };
+  }
 }
 
 function* knownParts(known: Iterable<KnownVm>): Generator<Part> {
@@ -171,7 +172,7 @@ export class ContentsReader {
         this.#known.push(...knownIn(data));
         return;
       case VM:
-        this.#restoreVm({ project, vm: name, data });
+        this.#restoreVm({ project, vm: name, piece: number, data });
         return;
       default:
         throw malformed(`a part has the unknown kind ${kind}`);

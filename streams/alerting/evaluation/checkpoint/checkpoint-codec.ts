@@ -33,13 +33,21 @@ import { CheckpointReader, CheckpointWriter } from './checkpoint-bytes.ts';
 import { edge, instanceKey } from './edge-form.ts';
 import { flag, list, map, maybe, number, optional, record, text, time, word } from './forms.ts';
 import { decidedFields, stretchFields } from './instance-form.ts';
-import { readVm, type Shared, writeVm } from './vm-form.ts';
+import {
+  heldPieces,
+  type Place,
+  readHeld,
+  readVm,
+  type Shared,
+  writeHeld,
+  writeVm,
+} from './vm-form.ts';
 
 /**
  * Raised when the encoding or the meaning of the folded state changes. A checkpoint of another form
  * is not restored.
  */
-export const CHECKPOINT_FORM = 1;
+export const CHECKPOINT_FORM = 2;
 
 /** A checkpoint, or a part of one, that differs from what was written, or is of another form. */
 export class DamagedCheckpoint extends Error {
@@ -49,10 +57,15 @@ export class DamagedCheckpoint extends Error {
   }
 }
 
-/** All that a checkpoint has of one VM: retirement, facts, buffers with rows, instances. */
+/**
+ * All that a checkpoint has of one VM: retirement, facts, buffers with rows, instances. The VMs that
+ * a data center holds follow in further pieces of it.
+ */
 export interface EncodedVm {
   readonly project: string;
   readonly vm: string;
+  /** 0: the VM itself, before its pieces. */
+  readonly piece: number;
   readonly data: Uint8Array;
 }
 
@@ -137,6 +150,8 @@ interface Census {
   readonly facts: number;
   readonly retired: number;
   readonly open: number;
+  /** VMs that instances of data centers hold. */
+  readonly held: number;
 }
 
 const census = record<Census>({
@@ -144,6 +159,7 @@ const census = record<Census>({
   facts: number,
   retired: number,
   open: number,
+  held: number,
 });
 
 /** A restoration in progress. */
@@ -170,7 +186,7 @@ export function encodeHead(state: EvaluationState): Uint8Array {
 }
 
 /**
- * The VMs of a live state, one by one. Nothing may be folded until the last one. The bytes of a VM
+ * The VMs of a live state, piece by piece. Nothing may be folded until the last one. The bytes of a VM
  * can change without a row of its own: with a tick, a marker, or another blind window.
  */
 export function* encodedVms(state: EvaluationState): Generator<EncodedVm> {
@@ -178,9 +194,9 @@ export function* encodedVms(state: EvaluationState): Generator<EncodedVm> {
   for (const project of new Set([...facts.keys(), ...retired.keys(), ...projects.keys()])) {
     const known = facts.get(project);
     const gone = retired.get(project);
-    for (const vm of known?.keys() ?? []) yield encodedVm(state, project, vm);
+    for (const vm of known?.keys() ?? []) yield* piecesOf({ state, project, vm });
     for (const vm of gone?.keys() ?? []) {
-      if (!known?.has(vm)) yield encodedVm(state, project, vm);
+      if (!known?.has(vm)) yield* piecesOf({ state, project, vm });
     }
   }
 }
@@ -201,9 +217,13 @@ export function restoreHead(head: Uint8Array): EvaluationState {
   });
 }
 
-/** Adds a VM. After an error the state is of no use. Throws `DamagedCheckpoint`. */
-export function restoreVm(state: EvaluationState, { project, vm, data }: EncodedVm): void {
+/** Adds a piece of a VM. After an error the state is of no use. Throws `DamagedCheckpoint`. */
+export function restoreVm(state: EvaluationState, { project, vm, piece, data }: EncodedVm): void {
   const { shared } = restorationOf(state);
+  if (piece > 0) {
+    decoded(data, vmName(project, vm, piece), (reader) => readHeld(reader, { state, project, vm }));
+    return;
+  }
   if (state.facts.get(project)?.has(vm) || state.retired.get(project)?.has(vm)) {
     throw new DamagedCheckpoint(`The VM ${vm} of ${project} is in the checkpoint twice`);
   }
@@ -219,6 +239,7 @@ export function endRestore(state: EvaluationState): void {
       each.facts,
       each.retired,
       each.open,
+      each.held,
       each.projects.map(({ id, instances, unevaluated, vms }) => [
         id,
         vms,
@@ -244,13 +265,19 @@ export function decodeEdges(data: Uint8Array): Edge[] {
 
 const edgeList = list(edge, 8);
 
-function encodedVm(state: EvaluationState, project: string, vm: string): EncodedVm {
-  const data = encoded(vmName(project, vm), () => writeVm(writer, { state, project, vm }));
-  return { project, vm, data };
+function* piecesOf(place: Place): Generator<EncodedVm> {
+  const { project, vm } = place;
+  const data = encoded(vmName(project, vm), () => writeVm(writer, place));
+  yield { project, vm, piece: 0, data };
+  let piece = 0;
+  for (const held of heldPieces(place)) {
+    const data = encoded(vmName(project, vm, ++piece), () => writeHeld(writer, held));
+    yield { project, vm, piece, data };
+  }
 }
 
-function vmName(project: string, vm: string): string {
-  return `${project}/${vm}`;
+function vmName(project: string, vm: string, piece = 0): string {
+  return piece === 0 ? `${project}/${vm}` : `${project}/${vm}/${piece}`;
 }
 
 function censusOf(state: EvaluationState): Census {
@@ -263,7 +290,18 @@ function censusOf(state: EvaluationState): Census {
   const sizeOf = (maps: Map<string, Map<string, unknown>>): number =>
     [...maps.values()].reduce((sum, { size }) => sum + size, 0);
   const { facts, retired, open } = state;
-  return { projects, facts: sizeOf(facts), retired: sizeOf(retired), open: open.size };
+  const counts = { facts: sizeOf(facts), retired: sizeOf(retired), open: open.size };
+  return { projects, ...counts, held: heldIn(state) };
+}
+
+function heldIn({ projects }: EvaluationState): number {
+  let count = 0;
+  for (const { vms } of projects.values()) {
+    for (const { instances } of vms.get('')?.buffers.values() ?? []) {
+      for (const { held } of instances) count += held?.size ?? 0;
+    }
+  }
+  return count;
 }
 
 function restorationOf(state: EvaluationState): Restoration {

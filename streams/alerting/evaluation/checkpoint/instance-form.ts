@@ -29,7 +29,6 @@ import {
   type Form,
   flag,
   list,
-  map,
   maybe,
   number,
   oneOf,
@@ -131,6 +130,9 @@ function yesOrNo(): Form<boolean> {
   return { write, read };
 }
 
+/** The VMs that it holds follow in pieces of their own; see `heldPieces`. */
+const heldElsewhere: Form<Map<string, number>> = { write: () => {}, read: () => new Map() };
+
 /** Fields of an instance that belong to its place, or are not set between two entries. */
 type InstanceElsewhere = 'rule' | 'buffer' | 'touched';
 
@@ -142,7 +144,7 @@ export const instanceFields = record<Omit<Instance, InstanceElsewhere>>({
   window: maybe(runWindow),
   reported: maybe(reported),
   decided: maybe(record<DecidedIncident>(decidedFields)),
-  held: maybe(map(text, time)),
+  held: maybe(heldElsewhere),
   unreported: maybe(event),
   pastRuns: maybe(pastRuns),
   // A last observation placed for a silent VM leaves events until the next change.

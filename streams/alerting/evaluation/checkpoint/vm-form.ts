@@ -27,7 +27,7 @@ import { bufferFields, instanceFields, stretchFields } from './instance-form.ts'
 import { type Inputs, readRows, writeRows } from './row-form.ts';
 
 /** A VM by the names that its project gives it. */
-interface Place {
+export interface Place {
   readonly state: EvaluationState;
   readonly project: string;
   readonly vm: string;
@@ -144,6 +144,50 @@ export function readVm(from: CheckpointReader, place: Place, shared: Shared): vo
   for (const { settledRows, rows } of buffers) {
     if (settledRows > rows.length) throw malformed('more settled rows than rows');
   }
+}
+
+/** VMs that a data center's instance holds: some of them, because there may be 50,000. */
+interface HeldPiece {
+  /** Key of the instance's buffer, and its rule. */
+  readonly buffer: string;
+  readonly rule: string;
+  /** Time of each VM's last observation. */
+  readonly vms: ReadonlyMap<string, number>;
+}
+
+/** Maximum held VMs of a piece: under a millisecond to write, and two to read. */
+const HELD_AT_ONCE = 1_000;
+
+const heldPiece = record<HeldPiece>({ buffer: text, rule: text, vms: map(text, time) });
+
+/** The held VMs of a data center's instances, in pieces, after the instances themselves. */
+export function* heldPieces({ state, project, vm }: Place): Generator<HeldPiece> {
+  const watched = vm === '' ? state.projects.get(project)?.vms.get(vm) : undefined;
+  for (const [buffer, { instances }] of watched?.buffers ?? []) {
+    for (const { held, rule } of instances) {
+      let vms = new Map<string, number>();
+      for (const [heldVm, heldMs] of held ?? []) {
+        vms.set(heldVm, heldMs);
+        if (vms.size < HELD_AT_ONCE) continue;
+        yield { buffer, rule: rule.rule.rule, vms };
+        vms = new Map();
+      }
+      if (vms.size > 0) yield { buffer, rule: rule.rule.rule, vms };
+    }
+  }
+}
+
+export function writeHeld(to: CheckpointWriter, piece: HeldPiece): void {
+  heldPiece.write(to, piece);
+}
+
+/** Adds a piece to its instance, which has been read. Throws `DamagedBytes`. */
+export function readHeld(from: CheckpointReader, { state, project, vm }: Place): void {
+  const { buffer, rule, vms } = heldPiece.read(from);
+  const instances = state.projects.get(project)?.vms.get(vm)?.buffers.get(buffer)?.instances;
+  const held = instances?.find((instance) => instance.rule.rule.rule === rule)?.held;
+  if (held === undefined) throw malformed('held VMs without their instance');
+  for (const [heldVm, heldMs] of vms) held.set(heldVm, heldMs);
 }
 
 function writeBuffer(to: CheckpointWriter, buffer: SeriesBuffer, state: EvaluationState): void {
