@@ -221,7 +221,7 @@ export class Checkpoints {
     const blocks: Uint8Array[] = [];
     for (const block of blocksOf(contents)) {
       if (block) blocks.push(block);
-      await this.#slices.yieldIfDue();
+      if (this.#slices.isSpent()) await this.#slices.yieldIfDue();
     }
     const file = `${partition}-${at.sequence}`;
     this.#writing = this.#write({ partition, file, at }, blocks, [...partitions])
@@ -318,7 +318,9 @@ export class Checkpoints {
     const reader = new ContentsReader(partition);
     try {
       for await (const block of this.#deps.store.read(file)) {
-        for (const _ of reader.take(block)) await this.#slices.yieldIfDue();
+        for (const _ of reader.take(block)) {
+          if (this.#slices.isSpent()) await this.#slices.yieldIfDue();
+        }
       }
       return reader.end();
     } catch (error) {

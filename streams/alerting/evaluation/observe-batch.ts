@@ -172,12 +172,15 @@ function rowOf(batch: SampleBatch, i: number): BufferedRow {
   };
 }
 
+// Reused between rows: an array that grows by `push` has room for 17 readings or more.
+const readings: number[] = [];
+
 /** A plain array: half the size of a small typed one, and inside the garbage-collected heap. */
 function valuesOf({ values, valueOffset }: SampleBatch, i: number): number[] {
-  const copy: number[] = [];
+  readings.length = 0;
   const end = valueOffset[i + 1] ?? 0;
-  for (let at = valueOffset[i] ?? 0; at < end; at++) copy.push(values[at] ?? Number.NaN);
-  return copy;
+  for (let at = valueOffset[i] ?? 0; at < end; at++) readings.push(values[at] ?? Number.NaN);
+  return readings.slice();
 }
 
 function count({ counters }: EvaluationState, placement: Placement): void {

@@ -87,16 +87,13 @@ export function readRows(
 ): void {
   const shapes: Members[] = [];
   for (let left = from.count(2); left > 0; left--) shapes.push(readShape(from, buffers, inputs));
-  const newest: (readonly number[])[] = [];
+  const newest: ArrayLike<number>[] = [];
   let before = NO_ROW;
   for (let left = from.count(2); left > 0; left--) {
     const position = from.index(shapes.length);
     const { members, width } = shapes[position] as Members;
-    const last = newest[position];
-    const values: number[] = [];
-    const row = readRow(from, before, values);
-    for (let i = 0; i < width; i++) values.push(from.reading(last?.[i] ?? Number.NaN));
-    newest[position] = values;
+    const row = readRow(from, before, { width, last: newest[position] ?? NO_READINGS });
+    newest[position] = row.values;
     before = row;
     for (const { buffer, input } of members) buffer.rows.push({ row, input });
   }
@@ -278,14 +275,18 @@ function writeRow(to: CheckpointWriter, row: BufferedRow, before: BufferedRow): 
   if (mask & REASON) to.text(stateReason);
 }
 
+const NO_READINGS: ArrayLike<number> = [];
+// Reused between rows: an array that grows by `push` would have room for 17 readings.
+const readings: number[] = [];
+
 /**
- * Reads a row, whose readings follow in `values`. It has the shape of arriving rows in memory, so
- * that both are read at the same speed.
+ * Reads a row with its readings; `last` are those of the last row of its shape. It has the shape of
+ * arriving rows in memory, so that both are read at the same speed.
  */
 function readRow(
   from: CheckpointReader,
   before: Required<BufferedRow>,
-  values: number[],
+  { width, last }: { readonly width: number; readonly last: ArrayLike<number> },
 ): Required<BufferedRow> {
   const mask = from.varint();
   if (mask > ALL) throw malformed('an unknown field of a row');
@@ -297,8 +298,14 @@ function readRow(
     vcpus: mask & VCPUS ? from.number() : before.vcpus,
     state: mask & STATE ? from.number() : before.state,
     stateReason: mask & REASON ? from.text() : before.stateReason,
-    values,
+    values: readReadings(from, width, last),
   };
+}
+
+function readReadings(from: CheckpointReader, width: number, last: ArrayLike<number>): number[] {
+  readings.length = 0;
+  for (let i = 0; i < width; i++) readings.push(from.reading(last[i] ?? Number.NaN));
+  return readings.slice();
 }
 
 /** Values up to the last one that does not follow from the rows. */
