@@ -150,7 +150,7 @@ test('people are listed, locked out, readmitted, and signed out', async (t) => {
   }
 });
 
-test('an address known only from an invitation is marked as such, and identifies nobody', async (t) => {
+test('an address known only from an invitation is marked as such, and identifies no person', async (t) => {
   const { world, admin, use } = await startAdmin(t);
   await admin('project', 'create', 'web', '--owner', 'ann@x.org');
   const by = { kind: 'human', name: 'people/ann' } as const;
@@ -375,7 +375,7 @@ test('an invalid command line is rejected with the correct usage', async (t) => 
   t.match((await svc(['help'])).stdout, /^ {2}admin +Create projects/m);
 });
 
-test('svc admin leaked ends the secrets that it reads, and reports the outcome of each line', async (t) => {
+test('svc admin leaked revokes the secrets that it reads, and reports the outcome of each line', async (t) => {
   const { world, withInput, admin } = await startAdmin(t);
   const ann = await world.person('ann@x.org');
   const { secret, session } = await world.signedIn(ann);
@@ -393,7 +393,7 @@ test('svc admin leaked ends the secrets that it reads, and reports the outcome o
   t.equal((await withInput('a b', 'leaked')).code, 2);
 });
 
-test('HOOK-26: svc admin bounce reads a returned mail for a pipe', async (t) => {
+test('HOOK-26: svc admin bounce reads a returned mail from a pipe', async (t) => {
   const { withInput } = await startAdmin(t);
   const postfix = readFileSync(new URL('../support/bounces/postfix.eml', import.meta.url), 'utf8');
   const outcome = async (mail: string) => {

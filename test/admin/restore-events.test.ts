@@ -43,7 +43,7 @@ const other: MemberRecord = {
 };
 
 test(
-  'DUR-32: EVENTS is made again only from the furthest projection whose chain holds',
+  'DUR-32: EVENTS is rebuilt only from the most advanced projection with an intact chain',
   needs('nats-server 2.15.1'),
   async (t) => {
     const server = await natsServerFor(t);
@@ -106,7 +106,7 @@ test(
   },
 );
 
-test('DUR-32: without NATS, or without a projection, it names the other way', async (t) => {
+test('DUR-32: without NATS or a projection, the command names the alternative', async (t) => {
   const folder = dataFolder(t);
   t.match(await svc(['admin', 'restore-events', '--data', folder], {}), {
     code: 2,

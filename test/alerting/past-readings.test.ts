@@ -209,7 +209,7 @@ test('EVAL-05: a new rule counts a reading of history that was too late for the 
   t.match(await instanceOver(100), { state: 'SUSTAINING', sinceMs }, 'history knows it in time');
 });
 
-test('a late reading of a VM that history alone knows is no clock that was set back', async (t) => {
+test('a late reading of a VM known only to history does not count as a clock set back', async (t) => {
   t.testdir({});
   const entries = anHour().map((entry, i): LogEntry => {
     const at = i * 30;
@@ -222,7 +222,7 @@ test('a late reading of a VM that history alone knows is no clock that was set b
   t.match(state.counters, { clockBackwards: 0, tooLate: 1 });
 });
 
-test('a rule with a longer window than the log fires at once, since its first breaching reading', async (t) => {
+test('a rule with a longer window than the log fires at once, dated from its first breaching reading', async (t) => {
   const world = await openAlertingWorld(t);
   const startMs = world.clock.now();
   for (let minute = 0; minute < 90; minute++) {

@@ -137,7 +137,7 @@ test('an empty key set ends trust in every key, and health reports it', async (t
   t.same(keys.health(), { state: 'ready' });
 });
 
-test('once closed nothing is read any more', async (t) => {
+test('a closed key set reads nothing more', async (t) => {
   const { clock, keys, issuer, has } = world();
   await has('a');
   keys.close();
@@ -194,7 +194,7 @@ test('once an outage is known, tokens of known keys do not wait for an attempt',
   t.equal(await has('a'), false, 'an unlisted key is gone');
 });
 
-test('before an issuer’s first answer its tokens get not ready, with a retry time', async (t) => {
+test('until an issuer’s first answer, its tokens are rejected as not ready, with a retry time', async (t) => {
   const { clock, keys, issuer, has } = world();
   issuer.answer = new Error('answered 500');
   const refusal = await has('a').catch((error) => error);

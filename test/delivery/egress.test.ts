@@ -82,7 +82,7 @@ test('DUR-30: a member rests only while another one sends', async (t) => {
   t.equal(egress.isResting, false, 'it is the only one left');
 });
 
-test('DUR-30: while it rests, it holds no place in the queue', async (t) => {
+test('DUR-30: a resting member holds no slot of the queue', async (t) => {
   const { clock, egress, end } = world();
   const opened: { isClosed: boolean; give: (number: number) => void }[] = [];
   const messages = await consumeUnlessResting({

@@ -404,7 +404,7 @@ function disturb(started: Started, random: Random): void {
 }
 
 for (const seed of [1, 2, 3, 4]) {
-  test(`no two act for one share under random faults (seed ${seed})`, async (t) => {
+  test(`no two members act for one share under random faults (seed ${seed})`, async (t) => {
     const random = seededRandom(seed);
     const { clock, log } = world();
     const skewed = () =>

@@ -16,7 +16,7 @@ function problemsOf(flags: readonly string[], environment = {}): readonly string
   }
 }
 
-test('a login in a flag is refused with the place where it goes', async (t) => {
+test('a login in a flag is refused with the place where it belongs', async (t) => {
   for (const [flags, place] of [
     [
       ['--smtp-url', 'smtp://svc:hunter2@mail.test'],

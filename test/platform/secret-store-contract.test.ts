@@ -166,7 +166,7 @@ async function contract(t: Test, { open, members }: Harness): Promise<void> {
   await sealedValues(t, opened);
   await bodiesAndExcerpts(t, opened);
   await changesAtOnce(t, opened);
-  await t.test('everything is there after a restart', async (t) => {
+  await t.test('everything survives a restart', async (t) => {
     await everywhere();
     for (const one of stores) await one.close();
     for (const [i, name] of members.entries()) stores[i] = await open(name);

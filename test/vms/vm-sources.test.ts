@@ -494,7 +494,7 @@ test('SRC-18: a claim is granted for a reason, and refused without one', async (
   t.equal(granted({ presentCopy: 'DOWN' }, { ...back, reason: 'SILENT' }), 'RUNS_ELSEWHERE');
 });
 
-test('DUR-28: a report of before the step is not recent for an hour', async (t) => {
+test('DUR-28: a report from before the step does not count as recent for an hour', async (t) => {
   const HOUR_MS = 3_600_000;
   const world = await openSources(t);
   const { registry } = world.member();

@@ -245,7 +245,7 @@ test('the service survives a killed and restarted nats-server', {
   t.match(
     [change.status, reasonOf(change)],
     [503, 'NOT_READY'],
-    'EVENTS is not made again by itself',
+    'EVENTS is not rebuilt automatically',
   );
   t.equal(await program.stop(), 0);
 });

@@ -30,7 +30,7 @@ const STREAMS = {
 };
 
 test(
-  'DUR-31: streams that are deleted are made again while running, and no row is lost',
+  'DUR-31: deleted streams are created again while the service runs, and no row is lost',
   needs(nats),
   async (t) => {
     const scenario = await startScenario(t, { vms: 24, everyMs: 500 });
