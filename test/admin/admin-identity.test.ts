@@ -401,7 +401,7 @@ test('HOOK-26: svc admin bounce reads a returned mail from a pipe', async (t) =>
     t.equal(code, 0, 'the mail server keeps no mail that the service has read');
     return stdout;
   };
-  t.match(await outcome(postfix), /^Ignored: the mail was no notification of this service$/m);
+  t.match(await outcome(postfix), /^Ignored: the mail was not a notification of this service$/m);
   t.match(
     await outcome(postfix.replace('Status: 5.1.1', 'Status: 5.7.1')),
     /not about the address/,

@@ -53,7 +53,7 @@ test(
     const restore = (...more: string[]) =>
       svc(['admin', 'restore-events', '--data', folder, ...more], settings);
     const running = await restore();
-    t.match(running, { code: 0, stdout: /^EVENTS is there and continues/ }, running.stderr);
+    t.match(running, { code: 0, stdout: /^EVENTS exists and continues/ }, running.stderr);
     await service.stop();
 
     const stream = await openJetStream({ url: server.url, clock: systemClock });
@@ -81,7 +81,7 @@ test(
       stderr: /Not heard: the member on vm-b \(process 42\).*add --furthest/,
     });
     await record({ applied: 1 });
-    t.equal(await stream.compare(eventsStream()), undefined, 'no refusal makes it');
+    t.equal(await stream.compare(eventsStream()), undefined, 'no refusal creates it');
 
     const database = new Database(join(folder, 'control.db'));
     const spoil = database.prepare('UPDATE commits SET hash = ? WHERE sequence = 1');
@@ -91,7 +91,10 @@ test(
     spoil.run(hash);
     database.close();
 
-    t.match(await restore(), { code: 0, stdout: /^EVENTS is made again behind commit \d+/ });
+    t.match(await restore(), {
+      code: 0,
+      stdout: /^EVENTS is rebuilt and continues after commit \d+/,
+    });
     const { identity, firstSequence } = await stream.state('EVENTS');
     t.equal(identity, before.identity);
     t.equal(firstSequence, before.lastSequence + 1);
@@ -102,7 +105,7 @@ test(
     await streams.delete('EVENTS');
     await streams.delete(clusterSpec.name);
     t.match(await restore(), { code: 1, stderr: /CLUSTER is missing too.*add --furthest/ });
-    t.match(await restore('--furthest'), { code: 0, stdout: /^EVENTS is made again/ });
+    t.match(await restore('--furthest'), { code: 0, stdout: /^EVENTS is rebuilt/ });
   },
 );
 

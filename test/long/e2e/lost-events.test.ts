@@ -1,6 +1,6 @@
 /**
- * EVENTS deleted under three members: it is made again from a member's projection, while they run
- * and after they have stopped. Times are printed without a verdict.
+ * EVENTS deleted under three members: it is rebuilt from a member's projection, while they run and
+ * after they have stopped. Times are printed without a verdict.
  */
 import t, { test } from 'tap';
 import { needs } from '../../support/components.ts';
@@ -38,7 +38,7 @@ test(
     // All at once: whoever is first makes it, and the others find it.
     const answers = await Promise.all(members.map((member) => restoreEvents(scenario, member)));
     t.ok(
-      answers.some(({ stdout }) => /EVENTS is made again behind commit/.test(stdout)),
+      answers.some(({ stdout }) => /EVENTS is rebuilt and continues after commit/.test(stdout)),
       JSON.stringify(answers),
     );
     for (const { code, stderr } of answers) t.equal(code, 0, stderr);
@@ -57,7 +57,7 @@ test(
     // Each member wrote its last position when it stopped.
     const offline = await Promise.all(members.map((member) => restoreEvents(scenario, member)));
     t.ok(
-      offline.some(({ stdout }) => /EVENTS is made again/.test(stdout)),
+      offline.some(({ stdout }) => /EVENTS is rebuilt/.test(stdout)),
       JSON.stringify(offline),
     );
     const startedMs = performance.now();
