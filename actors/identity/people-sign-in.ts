@@ -373,7 +373,7 @@ async function afterSignIn(deps: SignInsDeps, person: string, email: string): Pr
     try {
       await invitations.accept({ project, invitation: instance, person });
     } catch (error) {
-      // A refusal concerns the invitation: it was withdrawn meanwhile, or the project is full.
+      // A refusal concerns the invitation: it was withdrawn, or the project is full.
       if (!(error instanceof Refusal)) onFault('An invitation could not be accepted', error);
     }
   }

@@ -143,7 +143,7 @@ function partMachine(part: Part, options: SupervisionOptions) {
         initial: 'steady',
         states: {
           steady: {
-            description: 'It has not been told to stop',
+            description: 'No stop was requested',
             on: { stop: 'ending' },
             after: { healthy: { actions: 'recover' } },
           },
@@ -160,7 +160,7 @@ function partMachine(part: Part, options: SupervisionOptions) {
         on: { stop: 'stopped' },
         after: { backoff: { target: 'running', actions: 'restart' } },
       },
-      stopped: { description: 'It was told to stop', type: 'final', entry: 'mark' },
+      stopped: { description: 'A stop was requested', type: 'final', entry: 'mark' },
     },
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Secures the rows of a sample log that was deleted and made again under the running service. Rows
+ * Secures the rows of a sample log that was deleted and recreated under the running service. Rows
  * in memory are flushed to history at once, since no restart can read them from the log any more.
  * Rows that this process appended and has not read back are appended again. The evaluator keeps its
  * state and continues with the new entries.

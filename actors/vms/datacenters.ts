@@ -56,8 +56,8 @@ export class Datacenters {
   #beganMs = 0;
   /**
    * Total time for which this process has stood still so far, ms: stopped, or its machine
-   * suspended. Rows that arrived meanwhile are received after the first check, so this time does
-   * not count as silence.
+   * suspended. Rows that arrived in that time are received after the first check, so it does not
+   * count as silence.
    */
   #stoodStillMs = 0;
 

@@ -41,7 +41,7 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-/** The program was told to stop while its start waited for NATS. */
+/** A stop was requested while the start waited for NATS. */
 export class StartStopped extends Error {
   constructor() {
     super('Stopped while waiting for NATS');

@@ -150,8 +150,8 @@ export async function openStorage(parts: StorageParts): Promise<OpenStorage> {
 }
 
 /**
- * Without its end, EVENTS contradicts what callers were told, and a sample log that ends below what is
- * in chunks would assign sequences again. Throws `DataFolderUnusable`.
+ * Without its end, EVENTS contradicts answers that callers have received, and a sample log that
+ * ends below the floor of the chunks would assign sequences again. Throws `DataFolderUnusable`.
  */
 function assertUsableEnds(folder: string, lost: readonly LostEnd[], history: History): void {
   for (const { stream, last, acknowledged } of lost) {
@@ -279,7 +279,7 @@ async function assertEventsKnown(stream: Stream, member: Membership): Promise<vo
   }
 }
 
-/** Interval and longest wait for running members to make the sample log again, ms. */
+/** Interval and longest wait for running members to recreate the sample log, ms. */
 const MADE_LOOK_MS = 250;
 const MADE_MS_MAX = 10_000;
 
@@ -393,7 +393,7 @@ async function openStream({ base, ports, damagedSamples }: StreamParts): Promise
     // The NATS client takes memory and startup time, so it is loaded only if NATS is used.
     const { openNats } = await import('../platform/nats.ts');
     const onMadeAgain = (name: string): void =>
-      base.log.warn({ part: 'stream' }, `The stream ${name} was missing and was made again`);
+      base.log.warn({ part: 'stream' }, `The stream ${name} was missing and was recreated`);
     return openNats(settings, { clock, random, onMadeAgain });
   }
   return openEmbeddedStream({

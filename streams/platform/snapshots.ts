@@ -73,9 +73,9 @@ export class SnapshotBroken extends Error {
 }
 
 /**
- * Writes a snapshot and removes older ones. `superseded`: another one was finished meanwhile, so
- * this one does not exist. Throws what the stream throws; then there is no snapshot with this id,
- * unless only the last response was lost.
+ * Writes a snapshot and removes older ones. `superseded`: another one was finished first, so this
+ * one does not exist. Throws what the stream throws; then there is no snapshot with this id, unless
+ * only the last response was lost.
  *
  * @param content compressed bytes, in parts of any size
  */

@@ -1,5 +1,5 @@
 /**
- * Change of the master key under load: no call is refused meanwhile, everything stays readable, and
+ * Change of the master key under load: no call is refused during it, everything stays readable, and
  * the old key opens nothing of the files afterwards, nor does it start the service.
  */
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -136,7 +136,11 @@ test('Approval grants only permissions that the verification and the account hav
     return refusal?.reason;
   };
   t.equal(await refused([]), 'INVALID_FIELD', 'none');
-  t.equal(await refused(['collector']), 'INVALID_FIELD', 'a capability that nobody can grant here');
+  t.equal(
+    await refused(['collector']),
+    'INVALID_FIELD',
+    'a capability that cannot be granted here',
+  );
   t.equal(await refused(READ, { serviceAccount: 'nobody' }), 'NOT_FOUND');
   const unconfigured = await refusalOf(start(world, { issuer: 'sourcehut' }));
   t.match(

@@ -45,7 +45,7 @@ test('DUR-30: attempts that reach no receiver make a member rest, and then try a
   await clock.advance(1_000);
   t.equal(egress.isResting, false);
   for (let i = 0; i < 4; i++) end(i, UNREACHABLE);
-  t.equal(egress.isResting, false, 'the attempts of before do not count again');
+  t.equal(egress.isResting, false, 'the earlier attempts do not count again');
   end(5, UNREACHABLE);
   t.equal(egress.isResting, true);
   egress.close();

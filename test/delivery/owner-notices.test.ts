@@ -1,6 +1,6 @@
 /**
  * A destination that the service paused: its project's owners get a notice in the project and a
- * mail each, once per pause, even if the mail server or the process fails meanwhile.
+ * mail each, once per pause, even if the mail server or the process fails in between.
  */
 import { test } from 'tap';
 import type { NoticeBody } from '../../actors/alerting/notices.ts';

@@ -1,6 +1,6 @@
 /**
  * The revocation barrier: a change that narrows access is answered once every member has it, and a
- * member that may have missed it authenticates nobody.
+ * member that may have missed it authenticates no credential.
  */
 import { test } from 'tap';
 import { narrowsAccess, withRevocationBarrier } from '../../actors/identity/revocation-barrier.ts';

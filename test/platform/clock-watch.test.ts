@@ -22,7 +22,7 @@ test('DUR-28: a step back is reported with its size and the times that were move
   t.match(check(), {
     state: 'degraded',
     reason: /set back by 3600 s, noticed at 2026-11-28T14:00:02Z\. Moved to the present: nothing\./,
-    summary: 'The clock was set back: times that lay ahead were moved to the present',
+    summary: 'The clock was set back: future times were moved to the present',
   });
   counts.projects += 3;
   await clock.advance(2_000);

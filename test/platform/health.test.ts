@@ -1,6 +1,6 @@
 /**
  * Readiness: how the states of parts become sentences, which states make the service unready, and
- * that each change is logged once, even if nobody asks.
+ * that each change is logged once, even without a request.
  */
 import { tmpdir } from 'node:os';
 import { test } from 'tap';

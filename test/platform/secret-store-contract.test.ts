@@ -296,7 +296,7 @@ test('secrets of a single process are shared when it joins, and none is lost', a
   await b.close();
 });
 
-test('DUR-22: a member away for several sweeps loses the secrets erased meanwhile', async (t) => {
+test('DUR-22: a member away for several sweeps loses the secrets erased in that time', async (t) => {
   const { stream, open } = onEmbedded(t);
   const a = await open('a');
   const b = await open('b');

@@ -41,7 +41,7 @@ export interface Received {
   readonly accepted: boolean;
   /** Name of the member that sent it. */
   readonly member: string;
-  /** Outcome that the sender observed, and when; absent if the sender died meanwhile. */
+  /** Outcome that the sender observed, and when; absent if the sender died before it. */
   readonly answered: { outcome: AttemptOutcome['kind'] | 'nothing'; elapsedMs: number };
 }
 

@@ -231,7 +231,7 @@ const batchCountedTwice: Planted = {
   },
 };
 
-/** Decisions from before a restart are made again after it. */
+/** Decisions from before a restart are repeated after it. */
 const decidedTwice: Planted = {
   sentence: 'A restarted evaluator ignores the decisions of its rows.',
   breaks: ['a restart changes nothing'],

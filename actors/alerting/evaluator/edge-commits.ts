@@ -149,7 +149,7 @@ export class EdgeCommits {
       if (!isDecided) {
         if (!isOwner()) return;
         await this.#decideEntry(first, signal);
-        // The member that took over meanwhile may have decided it, or may be about to.
+        // A member that has taken over may have decided it, or may be about to.
         if (signal.aborted || !isOwner()) return;
       } else if (first.entry) this.#forgetHeld(first.entry);
       waiting.shift();

@@ -62,7 +62,7 @@ export async function* pastReadings(
   const { partition, storedMs, entry } = marker;
   const fromMs = pastFromMs(entry, storedMs);
   const newest = new NewestReadings();
-  // Again if the log was cut meanwhile: history has what it lost.
+  // Repeated if the log was cut during the read: history has the lost entries.
   for (let known = 0; history?.read; ) {
     const first = (await firstBatchOf(stream, partition)) ?? marker;
     if (first.storedMs <= fromMs || first.sequence === known) break;

@@ -83,9 +83,9 @@ export class Committer {
   }
 
   /**
-   * Queues a submission; see `Host.submit`. The same request submitted again meanwhile joins the
-   * first. Throws `Refusal` REQUEST_ID_REUSED for another request with its id, and
-   * TOO_MANY_REQUESTS if the queue is full.
+   * Queues a submission; see `Host.submit`. A repetition of a queued request joins the first.
+   * Throws `Refusal` REQUEST_ID_REUSED for another request with its id, and TOO_MANY_REQUESTS if
+   * the queue is full.
    */
   submit(submission: AnySubmission): Promise<Committed<unknown>> {
     const { request } = submission;

@@ -270,7 +270,7 @@ export class AuditExport {
     if (!this.#isClosed) this.#cancel = this.#options.clock.wakeAfter(ms, () => void this.#run());
   }
 
-  /** One run at a time; never rejects. It also exports what is applied meanwhile. */
+  /** One run at a time; never rejects. It also exports commits that are applied during the run. */
   #run(): Promise<void> {
     this.#underWay ??= this.#export()
       .catch((error: unknown) => this.#failed(error))

@@ -74,11 +74,11 @@ interface KnownStream {
  */
 const MADE_LOOKS_MAX = 50;
 const MADE_WAIT_MS = 200;
-/** Delay of the second look for a missing stream, before it is made again, ms. */
+/** Delay before a missing stream is checked a second time and recreated, ms. */
 const MISSING_MS = 500;
 /**
- * Sequences that a stream leaves out when it is made again. Other processes have read further than
- * this one by less than that.
+ * Sequences that a recreated stream leaves out. Other processes have read further than this one by
+ * less than that.
  */
 const LEFT_OUT = 1_000_000;
 
@@ -108,7 +108,7 @@ export class JetStream implements Stream {
   readonly #random: Random;
   readonly #onMadeAgain: (stream: string) => void;
   readonly #known = new Map<string, KnownStream>();
-  /** Logs that each use makes again if they are missing. */
+  /** Logs that each use recreates if they are missing. */
   readonly #madeAgain = new Map<string, StreamSpec>();
   readonly #making = new Map<string, Promise<StreamState>>();
   /** Successive appends without an answer, by stream. */
@@ -207,7 +207,7 @@ export class JetStream implements Stream {
       try {
         return await js.publish(subject, data, options);
       } catch (error) {
-        // A missing stream has no leader either, and is made again before the next try.
+        // A missing stream has no leader either, and is recreated before the next try.
         if (!isLookedFor && isNoResponders(error)) {
           isLookedFor = true;
           await this.state(stream);

@@ -169,7 +169,7 @@ export class JetStreamRead implements StreamRead {
     return !this.#closed;
   }
 
-  /** Creates a consumer from the next sequence on; undefined if the read was closed meanwhile. */
+  /** Creates a consumer from the next sequence on; undefined if the read has been closed. */
   #open(): Promise<ConsumerInfo | undefined> {
     const { connection, stream, subject, from } = this.#options;
     const start =

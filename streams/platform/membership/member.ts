@@ -379,7 +379,7 @@ class Member implements Membership {
     }
   }
 
-  /** If `CLUSTER` was deleted, it is made again, and its members join it as they did at first. */
+  /** If `CLUSTER` was deleted, it is recreated, and its members join it as at first. */
   async #openTable(): Promise<void> {
     const { stream, self } = this.#options;
     if (this.#stop.signal.aborted) return;

@@ -6,9 +6,8 @@
  *
  * A member is live until its row says that it has ended. It writes that itself when it leaves. If
  * it falls silent, another member writes it, after it has seen no newer row for 5 s, by a row that
- * must follow that very one. A member that has renewed its row meanwhile is therefore never
- * declared dead. One that was declared dead continues in a new life, and the leases of the old one
- * have no owner.
+ * must follow that very one. A member that has renewed its row is therefore never declared dead.
+ * One that was declared dead continues in a new life, and the leases of the old one have no owner.
  */
 
 import { SYSTEM_PROJECT } from '../commit/commit.ts';
@@ -212,7 +211,7 @@ export class Roster {
 
   /** Replaces a lease that cannot be read or does not exist: anyone may write the next one. */
   #nobodys(): Lease {
-    // Above the epochs in existing entries, even if the table was lost and made again.
+    // Above the epochs in existing entries, even if the table was lost and recreated.
     return { owner: '', life: 0, epoch: Math.floor(this.#streamMs / 1000) };
   }
 

@@ -1,7 +1,7 @@
 /**
  * Receivers that accept a connection and never answer, over real sockets: 1,000 webhooks of 200
  * projects at a whole service, and 1,000 recipients at a mail server. Other projects are notified
- * meanwhile, and the bounds of the queues hold.
+ * at the same time, and the bounds of the queues hold.
  */
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';

@@ -88,7 +88,7 @@ const CELLS_GROWTH_BYTES = 1024 * 1024;
 const HEAD_BYTES_MAX = 2 ** 30;
 /**
  * Maximum share of the projects together; a single project may take all of it. The rest is for
- * projects that arrive later and for rows accepted meanwhile.
+ * projects that arrive later and for rows that are being accepted.
  */
 const POOL_SHARE = 7 / 8;
 /**

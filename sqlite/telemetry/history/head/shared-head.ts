@@ -264,8 +264,8 @@ export class HeadColumns {
 
   /**
    * Copies columns. `wanted` returns the requested cells of a row, given the layout; it may be
-   * called again if the rows were changed meanwhile. `known`: a layout seen before of this VM,
-   * which is tried first. A VM that has left the head has no rows.
+   * called again if the rows were changed during the call. `known`: a layout seen before of this
+   * VM, which is tried first. A VM that has left the head has no rows.
    */
   cut(
     { slot, generation }: HeadPlace,

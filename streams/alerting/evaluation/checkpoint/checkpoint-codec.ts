@@ -8,8 +8,7 @@
  *     edges   undecided ones, which are kept beside the state
  *
  * Each part ends with a checksum over its bytes and its name. Routes and plans of rows, sets of a
- * rule's VMs and sums are made again. The head has the sums as well, so that a missing VM is
- * noticed.
+ * rule's VMs and sums are rebuilt. The head has the sums as well, so that a missing VM is noticed.
  */
 import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
@@ -70,7 +69,7 @@ const evaluationRule = record<EvaluationRule>({
   fromMs: optional(time),
 });
 
-/** Fields of a state that are parts of VMs, are made again, or have one value in a live state. */
+/** Fields of a state that are parts of VMs, are rebuilt, or have one value in a live state. */
 type StateElsewhere =
   | 'projects'
   | 'retired'
@@ -111,7 +110,7 @@ const stateFields = record<Omit<EvaluationState, StateElsewhere>>({
   lastSweepMs: time,
 });
 
-/** Fields of a project that are parts of VMs or of the state, or are made again. */
+/** Fields of a project that are parts of VMs or of the state, or are rebuilt. */
 type ProjectElsewhere = 'vms' | 'retired' | 'facts' | 'instancesMax' | 'version';
 
 /** A project with rules; `vms` is the number of its watched VMs. */

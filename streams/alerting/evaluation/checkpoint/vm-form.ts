@@ -49,8 +49,8 @@ interface VmHead {
 }
 
 /**
- * Fields of a watched VM that belong to its place, follow from its retirement, or are made again
- * with the next row.
+ * Fields of a watched VM that belong to its slot, follow from its retirement, or are rebuilt with
+ * the next row.
  */
 type WatchedElsewhere = 'vm' | 'generation' | 'facts' | 'buffers' | 'routes' | 'routesVersion';
 
