@@ -83,7 +83,7 @@ export interface SignIns {
   signInByIdentity(identity: VouchedIdentity, agent: string): Promise<StartedSession>;
 }
 
-/** What sign-in needs of sessions and invitations. */
+/** Dependencies of sign-in on sessions and invitations. */
 export interface SignInsDeps extends SessionsDeps {
   readonly random: Random;
   readonly invitations: Pick<Invitations, 'openFor' | 'accept' | 'revokeKeysOf' | 'recordName'>;

@@ -7,7 +7,7 @@ import { type ActorRefFrom, assign, createActor, fromPromise, setup } from 'xsta
 import type { Clock } from '../../streams/platform/clock.ts';
 import { fraction, type Random } from '../../streams/platform/random.ts';
 
-/** A part: runs until `signal` aborts, then finishes what it has started and resolves. */
+/** A part: runs until `signal` aborts, then finishes its work and resolves. */
 export interface Part {
   readonly name: string;
   /** A rejection, or a resolution without a stop, is a failure: it is run again. */

@@ -36,7 +36,7 @@ export interface DatacentersDeps {
 interface Heard {
   /** Elapsed time, ms. */
   readonly elapsedMs: number;
-  /** Total time for which the process had stood still by then, ms. */
+  /** Total time for which the process has been suspended, ms. */
   readonly stoodStillMs: number;
   /** Unix ms. */
   readonly atMs: number;

@@ -256,7 +256,7 @@ function isSame(before: VmBody, after: VmBody): boolean {
 }
 
 // Registers VMs by their first row: a record in the project's commits, with the name that the
-// collector reports. The VM directory knows what is registered, so only a new VM or a new name
+// collector reports. The VM directory knows all registered VMs, so only a new VM or a new name
 // costs a commit. Identity is the id alone; a re-created domain is a new VM.
 
 /** The host that registers, and the maximum number of VMs of a project. */

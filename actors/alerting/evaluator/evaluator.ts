@@ -111,9 +111,9 @@ export class Evaluator implements EvaluatorView {
   }
 
   /**
-   * Discards all state and loads the checkpoints; for partitions without one, what the rows say at
-   * the log's floor. Called before each `run`. Resolves with the first sequence that `run` needs;
-   * 1: all of the log.
+   * Discards all state and loads the checkpoints; for partitions without one, the state of the rows
+   * at the log's floor. Called before each `run`. Resolves with the first sequence that `run`
+   * needs; 1: all of the log.
    */
   async rebuild(): Promise<number> {
     this.#states.clear();

@@ -189,7 +189,9 @@ export class SamplePipeline implements EvaluatorView {
     return Math.min(evaluated, checkpoint, this.stored.sequence + 1);
   }
 
-  /** Where history continues; called when a run starts. Everything before it is stored. */
+  /**
+   * Position at which history continues; called when a run starts. Everything before it is stored.
+   */
   #storedBefore({ firstSequence, lastSequence }: StreamState): number {
     const { history } = this.#deps;
     if (this.#wholeAt === Number.POSITIVE_INFINITY) {
@@ -224,7 +226,7 @@ export class SamplePipeline implements EvaluatorView {
         next = placed.sequence + 1;
         await slices.yieldIfDue();
       }
-      // The log had all of these, except what has been truncated, which is in chunks.
+      // The log had all of these, except truncated ones, which are in chunks.
       next = Math.max(next, arrived + 1);
     }
     // After an abort history has a hole here, which the next run fills.

@@ -1,5 +1,5 @@
 /**
- * Limits of what a project may send: VMs, series and boot ids, each of which uses memory as long as
+ * Limits on the data of a project: VMs, series and boot ids, each of which uses memory as long as
  * history or its head keeps it, and memory of the head. Rows and series beyond a limit are named
  * and rejected, and the rest is kept: known VMs and series are stored regardless of what else a
  * batch contains. Rates limit samples and bytes per second; a write is accepted or rejected as a

@@ -321,10 +321,10 @@ export class RecentTimes {
   }
 }
 
-// Checks row by row what a sender may report: a collector the baseline series of its data center's
-// VMs, an agent the expanded series of its one VM. Expanded monitoring is opt-in per VM, so only an
-// enrolled agent sends its series. Anything beyond this reach is named and rejected; the rest is
-// kept. The VM directory has each VM's data center.
+// Checks each row against the rights of its sender: a collector the baseline series of its data
+// center's VMs, an agent the expanded series of its one VM. Expanded monitoring is opt-in per VM,
+// so only an enrolled agent sends its series. Anything beyond this reach is named and rejected; the
+// rest is kept. The VM directory has each VM's data center.
 
 /** Registration of a VM; undefined = it is not known yet. */
 export type FindVm = (vm: string) => RegisteredVm | undefined;
@@ -378,8 +378,8 @@ function rowBeyond(
 }
 
 /**
- * Removes what a guest may not report because the hypervisor does; undefined if nothing is left.
- * The boot id is removed too: if both observe the same millisecond it would replace the
+ * Removes series that a guest may not report because the hypervisor does; undefined if no series is
+ * left. The boot id is removed too: if both observe the same millisecond it would replace the
  * hypervisor's, and counters would lose their meaning.
  */
 function expandedOnly(
