@@ -26,7 +26,7 @@ export interface StreamSpec {
    * false.
    */
   readonly lastOfSubject?: boolean;
-  /** How long a message id is remembered for de-duplication, ms. */
+  /** Time for which a message id is remembered for de-duplication, ms. */
   readonly duplicateWindowMs: number;
   /**
    * Reaction of a running service to a deleted stream. `continue`: recreates it under its identity;
@@ -156,7 +156,10 @@ export interface ConsumerSpec {
  * promise resolves).
  */
 export interface Delivery extends StreamMessage {
-  /** 1 for the first delivery. There is no maximum: count, and `term` what cannot be done. */
+  /**
+   * 1 for the first delivery. There is no maximum: count, and `term` messages that cannot be
+   * handled.
+   */
   readonly deliveryCount: number;
   /** Done. Resolves once the stream has recorded it. */
   ack(): Promise<void>;

@@ -39,7 +39,7 @@ export interface MessageRange {
   readonly limit: number;
 }
 
-/** A message that differs from what was appended. Its time may be what is damaged. */
+/** A message that differs from the appended one. The damage may be in its time. */
 export interface DamagedMessage {
   readonly sequence: number;
   readonly timeMs: number;
@@ -176,7 +176,7 @@ export class MessageTable {
     return { kind: 'appended', sequence };
   }
 
-  /** Throws `DamagedRow` for the first message that differs from what was appended. */
+  /** Throws `DamagedRow` for the first message that differs from the appended one. */
   read(range: MessageRange): StreamMessage[] {
     return this.readAll(range).map((found) => {
       if ('damage' in found) throw found.damage;

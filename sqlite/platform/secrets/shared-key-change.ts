@@ -34,7 +34,7 @@ const MEMBERS_EVERY_MS = 200;
 /** Maximum number of times a value is sealed again, because others may write it concurrently. */
 const ROUNDS_MAX = 20;
 
-/** Rejects with `KeyChangeRefused`, and what the stream throws. */
+/** Rejects with `KeyChangeRefused`, and the errors of the stream. */
 export async function changeSharedKey(
   shared: SharedChange,
   request: KeyChangeRequest,

@@ -138,7 +138,7 @@ export interface EvaluationState {
   readonly plans: Map<string, LayoutPlan>;
   /** Total characters of the keys of `plans` since the map was last cleared. */
   planCharacters: number;
-  /** The same by the list itself, for a list that is used repeatedly. */
+  /** The same plans by list object, for lists that are used repeatedly. */
   readonly plansByList: WeakMap<readonly SeriesKey[], LayoutPlan>;
   /** Instances with an open incident, which ticks check. */
   readonly open: Set<Instance>;

@@ -113,7 +113,7 @@ export class JetStream implements Stream {
   readonly #making = new Map<string, Promise<StreamState>>();
   /** Successive appends without an answer, by stream. */
   readonly #unanswered = new Map<string, number>();
-  /** Servers that answer but do not store, by stream, with the time of the last sign of it. */
+  /** Servers that answer but do not store, by stream, with the time when this was last seen. */
   readonly #unstored = new Map<string, { readonly server: string; readonly atMs: number }>();
   readonly #open = new Set<{ close(): Promise<void> }>();
 
@@ -413,7 +413,7 @@ export class JetStream implements Stream {
 }
 
 function unexpected(append: Append, error: unknown): StreamUnavailable {
-  // An error unknown to this code does not tell whether the message was sent.
+  // An error unknown to this code does not show whether the message was sent.
   const message = `Appending to ${append.stream} failed: ${String(error)}`;
   return new StreamUnavailable(message, 'unknown', { cause: error });
 }
@@ -438,7 +438,8 @@ function configOf(spec: StreamSpec, identity: string) {
     max_msgs: -1,
     max_bytes: -1,
     max_msgs_per_subject: spec.lastOfSubject ? 1 : -1,
-    // In case someone sets a limit: a full stream refuses, and never drops what was acknowledged.
+    // In case an operator sets a limit: a full stream refuses, and never drops acknowledged
+    // messages.
     discard: DiscardPolicy.New,
     // A direct get may be answered by a copy that is behind.
     allow_direct: false,

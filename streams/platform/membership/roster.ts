@@ -90,7 +90,7 @@ export interface MemberProgress {
   readonly barred?: readonly Share[];
   /**
    * A sentence that says which fault keeps it from acting, while it stands down. It keeps a share,
-   * or takes one without an owner, only if no member is better. Names nothing of its host.
+   * or takes one without an owner, only if no member is better. Contains no details of its host.
    */
   readonly standsDown?: string;
   /** True if it sends due attempts: it has the role, and reaches receivers. */
@@ -102,7 +102,7 @@ export type MemberState = 'joining' | 'acting' | 'gone';
 
 export interface MemberRecord extends MemberFacts, MemberProgress {
   readonly state: MemberState;
-  /** Rises each time it was declared dead and came back: a lease belongs to one life. */
+  /** Rises each time it was declared dead and returned: a lease belongs to one life. */
   readonly life: number;
   /** Member that declared it dead; absent: it reports its own end. */
   readonly declaredBy?: string;

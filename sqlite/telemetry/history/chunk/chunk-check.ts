@@ -10,7 +10,7 @@ import { SeriesNames } from '../series-names.ts';
 import { Chunk } from './chunk-codec.ts';
 import { statisticsOf } from './statistics.ts';
 
-/** A chunk that differs from what was written. Times are Unix ms, both ends inclusive. */
+/** A chunk that differs from the written one. Times are Unix ms, both ends inclusive. */
 export interface DamagedChunk {
   /** Id of the chunk. */
   readonly chunk: number;

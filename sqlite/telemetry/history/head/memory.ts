@@ -10,7 +10,7 @@
  *   text (cells): id · length in bytes · UTF-8
  *
  * Every block is charged to one project. A text is held by the VMs that use it in rows, columns or
- * names, and is freed with the last of them. A reader finds texts between the same two looks at the
+ * names, and is freed with the last of them. A reader finds texts between the same two reads of the
  * VM's lock as its rows: while the lock is unchanged, the VM holds them. Ids of texts are never
  * reused, so a reader may cache the text of an id.
  */

@@ -105,12 +105,12 @@ export class SupervisedThread {
     return this.#hardStops;
   }
 
-  /** Whether a call would be attempted: false for a while after a failed start. */
+  /** True if a call would be attempted: false for a while after a failed start. */
   get isAvailable(): boolean {
     return this.#worker !== undefined || this.#pause.leftMs === 0;
   }
 
-  /** Whether a call would begin at once: false before and during the start of the thread. */
+  /** True if a call would begin at once: false before and during the start of the thread. */
   get isReady(): boolean {
     return this.#worker !== undefined && this.#hasStarted;
   }

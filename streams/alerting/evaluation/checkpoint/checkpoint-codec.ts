@@ -40,7 +40,7 @@ import { readVm, type Shared, writeVm } from './vm-form.ts';
  */
 export const CHECKPOINT_FORM = 1;
 
-/** A checkpoint, or a part of one, that differs from what was written, or is of another form. */
+/** A checkpoint, or a part of one, that differs from the written one or has another form. */
 export class DamagedCheckpoint extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -130,7 +130,7 @@ const projectHead = record<ProjectHead>({
   vms: number,
 });
 
-/** Numbers of what the parts of VMs have to contain. */
+/** Totals that the parts of all VMs must reach. */
 interface Census {
   readonly projects: readonly ProjectHead[];
   readonly facts: number;
@@ -169,8 +169,8 @@ export function encodeHead(state: EvaluationState): Uint8Array {
 }
 
 /**
- * The VMs of a live state, one by one. Nothing may be folded until the last one. The bytes of a VM
- * can change without a row of its own: with a tick, a marker, or another blind window.
+ * The VMs of a live state, one by one. No entry may be folded before the last one. The bytes of a
+ * VM can change without a row of its own: with a tick, a marker, or another blind window.
  */
 export function* encodedVms(state: EvaluationState): Generator<EncodedVm> {
   const { facts, retired, projects } = state;
@@ -209,7 +209,7 @@ export function restoreVm(state: EvaluationState, { project, vm, data }: Encoded
   decoded(data, vmName(project, vm), (reader) => readVm(reader, { state, project, vm }, shared));
 }
 
-/** Ends the restoration: all VMs that the head counts are there. Throws `DamagedCheckpoint`. */
+/** Ends the restoration: all VMs that the head counts are present. Throws `DamagedCheckpoint`. */
 export function endRestore(state: EvaluationState): void {
   const { expected } = restorationOf(state);
   const restored = censusOf(state);
