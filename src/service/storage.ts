@@ -94,10 +94,10 @@ export interface StorageParts {
   readonly wait: Pick<StartWait, 'until' | 'over'>;
 }
 
-/** The open storage, and what the check of its files found before. */
+/** The open storage, and the findings of the earlier check of its files. */
 export interface OpenStorage extends Storage {
   readonly startCheck: StartCheck;
-  /** Streams that end before what they had acknowledged. */
+  /** Streams that end before their last acknowledged entry. */
   readonly lost: readonly LostEnd[];
 }
 
@@ -114,7 +114,7 @@ export async function openStorage(parts: StorageParts): Promise<OpenStorage> {
   assertNoUnfinishedRestore(folder);
   assertHistoryInPlace(settings);
   await lockHistory(parts);
-  // First: what follows opens the files, after which SQLite has dropped what it cannot read.
+  // Checked first: later steps open the files, and SQLite then drops unreadable frames.
   const startCheck = checkAtStart(settings, isShared(parts));
   await assertStartable(settings, random);
   const path = join(folder, 'control.db');
@@ -374,7 +374,7 @@ function masterKeyChanges(secrets: SecretStore, keys: DerivedKeys): Storage['cha
   };
 }
 
-/** Location of the master key, and of what is sealed under it. */
+/** Location of the master key, and of the values sealed under it. */
 export function keyFile({ data, masterKeyFile: file, masterKeyFileGiven: mustExist }: Settings) {
   return { file, mustExist, storePath: join(data, SECRETS_FILE) };
 }

@@ -83,8 +83,8 @@ export function newestReport(latest: LatestRow | undefined): NewestReport | unde
 }
 
 /**
- * Data centers as alert rules see them. One from which nothing has arrived since the start and
- * within the sample log has no time; its row tells that it is stale.
+ * Data centers as alert rules see them. A data center without rows since the start and in the
+ * sample log has no time; its row states that it is stale.
  */
 export function addDatacenterGauges(
   { metrics, clock }: Pick<RoomBase, 'metrics' | 'clock'>,

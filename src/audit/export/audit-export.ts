@@ -183,7 +183,10 @@ export class AuditExport {
     return !this.#options.isRequired || this.#has(sequence);
   }
 
-  /** Number of waiting commits. Those from before the start count as one until it has caught up. */
+  /**
+   * Number of waiting commits. Commits from before the start count as one until the export has
+   * caught up.
+   */
   lag(): number {
     return this.#pending + (this.#isCaughtUp ? 0 : 1);
   }
