@@ -17,7 +17,7 @@ const HOUR_MS = 3_600_000;
 /** Nothing of the partition has been decided by another member. */
 const UNDECIDED = 0;
 
-/** Checkpoints in memory, and the names of what was written. */
+/** Checkpoints in memory, and the names of written ones. */
 class StoreInMemory implements CheckpointStore {
   readonly files = new Map<string, readonly Uint8Array[]>();
   saved: string | undefined;

@@ -241,7 +241,7 @@ test('a rule with a longer window than the log fires at once, dated from its fir
   world.startRules();
   await world.saveRule({ sustainedSeconds: 3600 });
   await world.until('the rule fires', () => world.incidents().length > 0);
-  // The window of the rule and the tolerance, and not what came before.
+  // The window of the rule and the tolerance, and no earlier readings.
   const windowMs = 3_600_000 + GAP_TOLERANCE_MS;
   const since = (world.incidents()[0]?.startedMs ?? 0) - startMs;
   t.equal(since, Math.ceil((90 * 60_000 - windowMs) / 60_000) * 60_000);

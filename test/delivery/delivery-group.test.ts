@@ -221,7 +221,7 @@ const actions: fc.Arbitrary<readonly Action[]> = fc.array(
   { minLength: 4, maxLength: 25 },
 );
 
-/** Compares what an attempt named when it was opened with what was true then. */
+/** Compares the incidents that an attempt named when it was opened with the facts of that time. */
 function checkAttempt(world: DeliveryWorld, id: string, named: Map<string, string>): void {
   const view = world.host.view(PROJECT);
   const row = view.instance('delivery', id);

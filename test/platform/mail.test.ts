@@ -1,6 +1,6 @@
 /**
- * Mail: the sign-in link, sent through a real mail server on 127.0.0.1, and what a request for one
- * must not reveal or cause. Then the mailer and its queue alone.
+ * Mail: the sign-in link, sent through a real mail server on 127.0.0.1, and the secrets and effects
+ * that a request for one must not have. Then the mailer and its queue alone.
  */
 import { type Test, test } from 'tap';
 import { parseEmailAddress } from '../../actors/platform/email-address.ts';

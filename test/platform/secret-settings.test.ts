@@ -1,4 +1,7 @@
-/** Secrets of the settings: in files, not in arguments, and in no environment of other programs. */
+/**
+ * Secrets of the settings: they are in files, and neither in arguments nor in the environment of
+ * other programs.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'tap';

@@ -138,7 +138,7 @@ interface Tampering {
   readonly name: string;
   readonly file: 'control.db' | 'events.db';
   readonly change: Change;
-  /** What is reported for project beta. */
+  /** The report for project beta. */
   readonly detail: RegExp;
   readonly number?: number;
 }

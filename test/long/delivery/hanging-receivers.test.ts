@@ -30,7 +30,7 @@ const HANGING = PROJECTS * DESTINATIONS;
 /** Longer than a retry waits, and shorter than an attempt. */
 const DEADLINES_MS = 8_000;
 
-/** Accepts connections, reads what is sent, and answers nothing. */
+/** Accepts connections, reads every request, and never answers. */
 async function startSilentReceiver(t: Test) {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

@@ -1,7 +1,7 @@
 /**
  * The program under external faults: killed during work, with a full disk, locked databases, a dead
- * nats-server, misbehaving webhook endpoints. In each case it stays up or restarts, keeps what it
- * acknowledged, reports the fault, and continues by itself.
+ * nats-server, misbehaving webhook endpoints. In each case it stays up or restarts, keeps all
+ * acknowledged data, reports the fault, and continues by itself.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
