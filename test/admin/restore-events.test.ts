@@ -98,7 +98,7 @@ test(
     const { identity, firstSequence } = await stream.state('EVENTS');
     t.equal(identity, before.identity);
     t.equal(firstSequence, before.lastSequence + 1);
-    t.match(await restore(), { code: 0, stdout: /^EVENTS is there/ }, 'a second run is harmless');
+    t.match(await restore(), { code: 0, stdout: /^EVENTS exists/ }, 'a second run is harmless');
     const again = await startService(t, folder, settings);
     await again.stop();
 
