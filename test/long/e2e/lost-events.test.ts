@@ -47,7 +47,7 @@ test(
       `while running: ready ${Math.round(performance.now() - sinceMs)} ms after the command`,
     );
     t.comment(`a webhook after ${Math.round(await untilWebhook(scenario))} ms`);
-    t.match(await restoreEvents(scenario, first), { code: 0, stdout: /EVENTS is there/ });
+    t.match(await restoreEvents(scenario, first), { code: 0, stdout: /EVENTS exists/ });
 
     for (const member of members) await member.stop();
     await nats.deleteStream('EVENTS');
