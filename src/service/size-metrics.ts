@@ -7,7 +7,7 @@ import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { LimitName } from '../../actors/platform/project-limits.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
-import type { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import type { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';

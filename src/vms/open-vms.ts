@@ -5,7 +5,7 @@ import type { ProjectLimitsReader } from '../../actors/platform/project-limits.t
 import type { Part } from '../../actors/platform/supervision.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import { createEnrolments, type Enrolments } from '../../actors/vms/enrolments.ts';
-import { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import type { NewestReport } from '../../actors/vms/vm-sources.ts';
 import { EXPANDED_SERIES } from '../../streams/telemetry/metrics/catalogue.ts';
 import type { LatestRow } from '../../streams/telemetry/samples/columns.ts';

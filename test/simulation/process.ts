@@ -30,7 +30,7 @@ import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
 import { PartitionWriter, samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
-import { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import type { InstanceStore } from '../../sqlite/platform/control/instance-store.ts';
 import { createContents } from '../../src/delivery/notify/contents.ts';
 import { createAuthenticator } from '../../src/identity/auth/authenticator.ts';

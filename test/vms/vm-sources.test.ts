@@ -8,7 +8,7 @@ import { startCredential } from '../../actors/identity/credentials.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { PartitionWriter, pastEntries } from '../../actors/telemetry/sample-log.ts';
 import type { IngestRow, SenderReach } from '../../actors/vms/sent-row.ts';
-import { VmRegistry, type VmRegistryDeps } from '../../actors/vms/vm-directory.ts';
+import { VmRegistry, type VmRegistryDeps } from '../../actors/vms/vm-registry.ts';
 import { retireVms } from '../../actors/vms/vm-retirement.ts';
 import { vmSourceIdOf } from '../../actors/vms/vm-source-decisions.ts';
 import type { NewestReport } from '../../actors/vms/vm-sources.ts';

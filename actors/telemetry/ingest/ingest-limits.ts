@@ -13,7 +13,7 @@ import { inputsOf } from '../../../streams/telemetry/metrics/derive.ts';
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import type { ProjectLimits } from '../../platform/project-limits.ts';
 import type { IngestRow } from '../../vms/sent-row.ts';
-import type { VmRegistry } from '../../vms/vm-directory.ts';
+import type { VmRegistry } from '../../vms/vm-registry.ts';
 import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
 import type { RejectedSample } from './rejections.ts';
 

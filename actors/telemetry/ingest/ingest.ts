@@ -13,7 +13,7 @@ import { READING_MAX } from '../../../streams/telemetry/metrics/series-catalogue
 import { hasPlainValues, type SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import { oneLine } from '../../platform/plain-text.ts';
 import type { IngestRow, SenderReach } from '../../vms/sent-row.ts';
-import type { RegisteredVm, VmRegistry } from '../../vms/vm-directory.ts';
+import type { RegisteredVm, VmRegistry } from '../../vms/vm-registry.ts';
 import type { PartitionWriter } from '../sample-log.ts';
 import { BatchAnswers } from './batch-answers.ts';
 import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';

@@ -12,13 +12,9 @@ import {
   StreamUnavailable,
 } from '../../../streams/platform/stream.ts';
 import { migrate, openDatabase, type SqliteDatabase } from '../database.ts';
+import { ConsumerTable } from './consumer-table.ts';
 import { EMBEDDED_STREAM_AREA, embeddedStreamMigrations } from './schema.ts';
-import {
-  ConsumerTable,
-  type DamagedMessage,
-  type MessageRange,
-  MessageTable,
-} from './stream-tables.ts';
+import { type DamagedMessage, type MessageRange, MessageTable } from './stream-tables.ts';
 
 // Rows removed in one transaction: a long truncation must not block the thread.
 const REMOVAL_ROWS = 256;
