@@ -3,8 +3,8 @@
  * stream has the identity of the old one and begins behind the last commit that the member has
  * applied, as if retention had removed everything before. A snapshot for the other members follows.
  *
- * Nothing is made unless the chain of commits in the projection holds, and no other member is known
- * to have applied more. A run that was killed is continued by the next one, on any member.
+ * Creates nothing unless the chain of commits in the projection is intact and no other member is
+ * known to have applied more. A run that was killed is continued by the next one, on any member.
  */
 import { verifyLog } from '../../actors/audit/log-verifier.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
@@ -46,7 +46,7 @@ export interface RestoreEventsRequest {
 }
 
 export interface RestoredEvents {
-  /** false: EVENTS was there already, and continues this projection. */
+  /** false: EVENTS existed, and continues this projection. */
   readonly isNew: boolean;
   /** Position of the last commit that is kept. */
   readonly applied: number;
@@ -100,7 +100,10 @@ export async function restoreEvents(
   return { isNew: isMissing, applied: position.applied, commits, snapshot };
 }
 
-/** Throws a `Refusal` unless the stream holds what the projection has applied last, or begins behind. */
+/**
+ * Throws a `Refusal` unless the stream holds the last commit that the projection has applied, or
+ * begins after it.
+ */
 async function assertContinues(
   stream: Stream,
   { identity, applied, hash }: EventsPosition,
@@ -116,14 +119,14 @@ async function assertContinues(
   if (lastSequence < applied || firstSequence > applied + 1) {
     throw refused(
       `EVENTS is there, from ${firstSequence} to ${lastSequence}, and this member has applied up to ` +
-        `${applied}: it was made again from another member. Keep the control.db of this one, since ` +
+        `${applied}: it was rebuilt from another member. Keep the control.db of this one, since ` +
         'commits that only it has are in no other place',
     );
   }
   const held = applied < firstSequence ? hash : await hashAt(stream, applied);
   if (held === hash) return;
   throw refused(
-    `EVENTS has another commit at ${applied} than this member has applied: it was made again from ` +
+    `EVENTS has another commit at ${applied} than this member has applied: it was rebuilt from ` +
       'another member. Keep the control.db of this one, since commits that only it has are in no ' +
       'other place',
   );
@@ -237,7 +240,7 @@ async function verifyProjection(
   }
 }
 
-const faulty = 'EVENTS was not made again, because the projection of this member is damaged:';
+const faulty = 'EVENTS was not rebuilt, because the projection of this member is damaged:';
 const instead = 'Run the command on another member, or restore a backup with "svc restore"';
 
 /** Id of the snapshot that was written, so that other members can join; null: there is a usable one. */

@@ -17,7 +17,7 @@ const HOUR_MS = 3_600_000;
 /** Nothing of the partition has been decided by another member. */
 const UNDECIDED = 0;
 
-/** Checkpoints in memory, and the names of what was written. */
+/** Checkpoints in memory, and the names of written ones. */
 class StoreInMemory implements CheckpointStore {
   readonly files = new Map<string, readonly Uint8Array[]>();
   saved: string | undefined;
@@ -195,7 +195,7 @@ test('a checkpoint that cannot be written changes nothing but the next start', a
   t.match(world.incidents(), [{ state: 'FIRING', startedMs: START_MS }], 'decided once');
 });
 
-test('EVAL-25: entries of a partition that were cut after its checkpoint are never passed over', async (t) => {
+test('EVAL-25: entries of a partition that were cut after its checkpoint are never skipped', async (t) => {
   const world = await halfWay(t);
   await world.first.stop();
   await breach(world, 60_000);

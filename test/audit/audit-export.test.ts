@@ -201,7 +201,7 @@ test('By the settings: the host rejects people while the sink is unavailable, bu
     message: /SVC_AUDIT_SINK_REQUIRED.*changed nothing/,
   });
   t.match(await metrics.text(), /svc_audit_export_refused_total 1/);
-  t.equal(health.report().ready, true, 'reads go on');
+  t.equal(health.report().ready, true, 'reads continue');
   mkdirSync(join(folder, 'elsewhere'));
   const taken = async () => {
     await clock.advance(1_000);

@@ -148,7 +148,7 @@ test('svc auth ci', async (t) => {
   });
 
   for (const name of ['SVC_TRUST', 'SVC_AUDIENCE', 'SVC_ENDPOINT']) {
-    await t.test(`without ${name} nothing is asked`, async (t) => {
+    await t.test(`without ${name} no token is requested`, async (t) => {
       const before = world.platform.tokens.requests;
       const ran = await world.svc(['auth', 'ci', '--print'], {
         as: 'job',

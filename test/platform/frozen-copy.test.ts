@@ -88,7 +88,7 @@ test('DUR-18: copies of several databases show one moment during writes', async 
       return found;
     });
     t.same(counts, [frozenAt, frozenAt, frozenAt], 'the files show that moment');
-    t.ok(count() > before, 'the writer continued meanwhile');
+    t.ok(count() > before, 'the writer continued during the copy');
   }
 });
 

@@ -122,7 +122,7 @@ test('a member that may not decide for a moment creates its demo once it may', a
   t.match(read(), { projectName: 'projects/demo' });
 });
 
-test('a member does not start if it may not decide for long, or if its commit may be stored', async (t) => {
+test('a member does not start if it may not decide for a long time, or if its commit may be stored', async (t) => {
   const world = await startWorld(t);
   for (const [outcome, waits] of [
     ['refused', 120],

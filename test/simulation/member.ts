@@ -103,7 +103,7 @@ export class Member {
     }
   }
 
-  /** Whether it was up, running, connected and with a good clock all the time. */
+  /** True if it was up, running, connected and with a good clock all the time. */
   isWellIn(fromMs: number, untilMs: number): boolean {
     return this.troubles.every((each) => each.untilMs <= fromMs || each.fromMs >= untilMs);
   }

@@ -1,6 +1,6 @@
 /**
  * A host that systemd runs, made of this machine: its root under a layer in memory, booted in a
- * container with its own processes and network. Nothing done in it remains on this machine.
+ * container with its own processes and network. No change in it remains on this machine.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

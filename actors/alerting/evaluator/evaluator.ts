@@ -97,7 +97,7 @@ export class Evaluator implements EvaluatorView {
     return { evaluated: watched.instances, unevaluated: new Map(watched.unevaluated) };
   }
 
-  /** Number of times that lay ahead after the clock was set back, and were re-based by this run. */
+  /** Number of future times that this run moved to the present after the clock was set back. */
   readonly rebased = (): number => rebasedIn(this.#states.values());
 
   /** Position in SAMPLES up to which everything has been evaluated and committed. */
@@ -111,9 +111,9 @@ export class Evaluator implements EvaluatorView {
   }
 
   /**
-   * Discards all state and loads the checkpoints; for partitions without one, what the rows say at
-   * the log's floor. Called before each `run`. Resolves with the first sequence that `run` needs;
-   * 1: all of the log.
+   * Discards all state and loads the checkpoints; for partitions without one, the state of the rows
+   * at the log's floor. Called before each `run`. Resolves with the first sequence that `run`
+   * needs; 1: all of the log.
    */
   async rebuild(): Promise<number> {
     this.#states.clear();

@@ -1,6 +1,6 @@
 /**
- * Maps errors to what a caller may see. A refusal keeps its reason; a failure of storage becomes
- * NOT_READY; any other error is logged and returned as an internal error.
+ * Maps errors to messages that a caller may see. A refusal keeps its reason; a failure of storage
+ * becomes NOT_READY; any other error is logged and returned as an internal error.
  */
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
 import { LIMIT_NAMES } from '../../../actors/platform/project-limits.ts';

@@ -81,7 +81,7 @@ test(
         });
       const { stdout, stderr } = analyze('verify');
       t.equal(stdout + stderr, '', kind);
-      // In tenths, out of 100: what remains is the network, and /proc of the host.
+      // In tenths, out of 100: the rest is the network, and /proc of the host.
       const security = analyze('security', '--offline=true', '--no-pager', '--threshold=20');
       t.equal(security.status, 0, security.stdout);
     }

@@ -1,6 +1,6 @@
 /**
  * The documents as a reader follows them: every shell block of the pages runs in reading order in
- * one new installation, so that an earlier page leaves what a later one needs. A page is one
+ * one new installation, so that a later page finds the results of the earlier ones. A page is one
  * terminal. A block that needs more than this machine has the reason in a comment before it; a
  * comment below the title holds for the whole page.
  */
@@ -15,7 +15,7 @@ import { startReceiver } from '../../support/receiver.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** In reading order: each may use what the pages before it made. */
+/** In reading order: each may use the results of the pages before it. */
 const PAGES = [
   'README.md',
   'docs/guides/getting-started.md',

@@ -89,7 +89,7 @@ test('a key is replaced without a gap', needs('prometheus 3.5.3', 'promtool 3.5.
 });
 
 interface Recorded {
-  /** Whether it requests the targets; otherwise it scrapes one. */
+  /** True if it requests the targets; otherwise it scrapes one. */
   readonly isDiscovery: boolean;
   /** The key in the request. */
   readonly key: string;

@@ -1,4 +1,4 @@
-/** What services leave behind in the program that embeds them, checked in a process of its own. */
+/** Remains of services in the program that embeds them, checked in a separate process. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
