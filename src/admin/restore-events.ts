@@ -84,11 +84,12 @@ export async function restoreEvents(
         'restore a backup with "svc restore"',
     );
   }
-  const found = await stream.compare(eventsStream());
+  const found =
+    (await stream.compare(eventsStream())) ??
+    (await assertFurthest(deps, position, request, signal));
   if (found !== undefined) await assertContinues(stream, position, found);
-  else await assertFurthest(deps, position, request, signal);
   const isMissing = found === undefined;
-  const commits = await verifyProjection(deps, position, isMissing, signal);
+  const commits = await verifyProjection(deps, position, signal);
   if (isMissing) {
     const { identity, applied } = position;
     const made = await stream.ensure(eventsStream(), { identity, firstSequence: applied + 1 });
@@ -152,13 +153,14 @@ const NEW_RECORDS = 2;
 /**
  * Throws a `Refusal` if another member has applied more, or if it cannot be known. While EVENTS is
  * missing no member applies commits, so the next records of running members are their last word.
+ * Resolves with the state of EVENTS if another member has made it again meanwhile.
  */
 async function assertFurthest(
   deps: RestoreEventsDeps,
   { identity, applied }: EventsPosition,
   { isFurthest }: RestoreEventsRequest,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<StreamState | undefined> {
   const { stream, clock } = deps;
   const isKnown = (await stream.compare(clusterSpec)) !== undefined;
   let members = isKnown ? await otherMembers(deps) : [];
@@ -171,8 +173,8 @@ async function assertFurthest(
     members = await otherMembers(deps);
   }
   const snapshot = (await newestSnapshot(stream))?.position;
-  // Another member has rebuilt it in the meantime, and all of them continue in it.
-  if ((await stream.compare(eventsStream())) !== undefined) return;
+  const made = await stream.compare(eventsStream());
+  if (made !== undefined) return made;
   const ahead = members.find((member) => member.applied > applied);
   if (ahead !== undefined) {
     throw refused(
@@ -187,7 +189,7 @@ async function assertFurthest(
     );
   }
   const silent = members.filter(isOpen);
-  if (isFurthest || (silent.length === 0 && isKnown)) return;
+  if (isFurthest || (silent.length === 0 && isKnown)) return undefined;
   const who = silent.map(({ host, pid }) => `the member on ${host} (process ${pid})`).join(', ');
   const why = isKnown
     ? `Not heard: ${who}. It may have applied later commits: start it`
@@ -216,15 +218,14 @@ async function otherMembers({ stream, self }: RestoreEventsDeps): Promise<readon
 async function verifyProjection(
   { controlPath, clock }: RestoreEventsDeps,
   { applied, hash }: EventsPosition,
-  isMissing: boolean,
   signal: AbortSignal,
 ): Promise<number> {
   const reader = new CommitReader(controlPath);
   try {
     const [last] = reader.commits({ after: applied - 1, through: applied, limit: 1 });
     const { count, last: newest } = reader.extent();
-    // If EVENTS exists, a running service keeps applying commits.
-    const isBeyond = isMissing && newest > applied;
+    // A running service applies more meanwhile, with a new position in the same transaction.
+    const isBeyond = newest > applied && newest > (storedPosition(controlPath)?.applied ?? 0);
     if (isBeyond || (last !== undefined && last.hash !== hash)) {
       throw refused(`${faulty} its position ${applied} is not that of its last commit. ${instead}`);
     }

@@ -118,6 +118,15 @@ test('a short window reads the log alone', async (t) => {
   t.equal(rows.at(0), 'vm-1 3150');
 });
 
+test('a rule on a metric of another version reads nothing from history and disturbs no other', async (t) => {
+  t.testdir({});
+  const log = await logCutAt(t, anHour(), 100);
+  const known = cpuRule({ sustainedMs: 3_000_000 });
+  const unknown = cpuRule({ rule: 'newer', metricId: 'something_new', sustainedMs: 3_000_000 });
+  const rows = await rowsOf(pastOf(log, markerOf(START_MS + 3_600_000, known, unknown)));
+  t.same(rows, await rowsOf(pastOf(log, markerOf(START_MS + 3_600_000, known))));
+});
+
 test('a resumed rule reads nothing from before its resume', async (t) => {
   t.testdir({});
   const log = await logCutAt(t, anHour(), 100);

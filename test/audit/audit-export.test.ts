@@ -141,7 +141,7 @@ test('Killed midway and restarted: no commit is missing, and copies are identica
   const child = fileURLToPath(new URL('../support/audit-export-child.ts', import.meta.url));
   const run = spawn(process.execPath, [child, control, path, cursorPath], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    timeout: 60_000,
+    timeout: 600_000,
   });
   let output = '';
   for await (const chunk of run.stdout) {

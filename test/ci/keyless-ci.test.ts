@@ -391,7 +391,7 @@ test('Two concurrent approvals on two nodes: exactly one wins', async (t) => {
     const { started, digest } = await observe(world);
     const about = { verification: started.setupId, displayName: '', capabilities: READ, digest };
     const sequence = world.host.appliedSequence();
-    await other.host.waitFor(sequence, AbortSignal.timeout(5_000));
+    await other.host.waitFor(sequence, AbortSignal.timeout(180_000));
     const outcomes = await Promise.all(
       [world, other].map((node) => causeOf(node.ci.approve({ ...change(node), ...about }))),
     );

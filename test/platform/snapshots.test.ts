@@ -79,7 +79,7 @@ async function startMember(t: Test, stream: Stream, folder: string): Promise<Mem
   return { ...node, controlPath, keeper, stop };
 }
 
-const signal = AbortSignal.timeout(100_000);
+const signal = AbortSignal.timeout(180_000);
 
 async function joining(t: Test, stream: Stream) {
   const folder = t.testdir({ first: {}, second: {}, third: {} });

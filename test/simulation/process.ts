@@ -249,6 +249,7 @@ export class Process implements Sender {
       clockAhead: (sinceMs) => clocks.ahead(sinceMs),
       onHeard: datacenters.heardInLog,
       onFault: (what, error) => this.#fault(what, error),
+      onPartitionFault: ({ partition, error }) => this.#fault(`partition ${partition}`, error),
     });
   }
 

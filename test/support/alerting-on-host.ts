@@ -202,7 +202,14 @@ interface Core {
 type EvaluatorPorts = Partial<
   Pick<
     EvaluatorDeps,
-    'onFault' | 'newest' | 'clockAhead' | 'ownership' | 'stream' | 'history' | 'checkpoints'
+    | 'onFault'
+    | 'onPartitionFault'
+    | 'newest'
+    | 'clockAhead'
+    | 'ownership'
+    | 'stream'
+    | 'history'
+    | 'checkpoints'
   >
 >;
 

@@ -239,7 +239,7 @@ export function versionText(path: string): string {
   // Debian's builds of VictoriaMetrics print their help for any of these words.
   const words = { caddy: 'version', go: 'version', nginx: '-v', openssl: 'version' };
   const word = words[basename(path) as keyof typeof words] ?? '--version';
-  const { stdout, stderr } = spawnSync(path, [word], { encoding: 'utf8', timeout: 5_000 });
+  const { stdout, stderr } = spawnSync(path, [word], { encoding: 'utf8', timeout: 600_000 });
   // nginx prints it to standard error.
   return `${stdout ?? ''}${stderr ?? ''}`;
 }

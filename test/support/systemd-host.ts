@@ -63,7 +63,7 @@ export async function startSystemdHost(t: {
   const run = async (script: string): Promise<string> => {
     const words = [...inside, '/bin/sh', '-ec', `exec 2>&1\ncd /\n${script}`];
     try {
-      return (await execute('nsenter', words, { env, timeout: 300_000 })).stdout;
+      return (await execute('nsenter', words, { env, timeout: 600_000 })).stdout;
     } catch (error) {
       throw new Error(`${script}\n${(error as { readonly stdout?: string }).stdout ?? error}`);
     }

@@ -105,7 +105,7 @@ async function send(
       body: isJson
         ? JSON.stringify(toJson(WriteSamplesRequestSchema, request))
         : toBinary(WriteSamplesRequestSchema, request),
-      signal: AbortSignal.timeout(20_000),
+      signal: AbortSignal.timeout(120_000),
     });
     return { status: answer.status, text: await answer.text() };
   } catch (error) {

@@ -15,6 +15,7 @@ import type { PlacedMarker } from '../../../streams/alerting/evaluation/pipeline
 import type { TimeSlices } from '../../../streams/platform/operators.ts';
 import type { Stream } from '../../../streams/platform/stream.ts';
 import { type EvaluationRule, FUTURE_MS, type LogEntry } from '../../../streams/telemetry/entry.ts';
+import { metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
 import { seriesNamesOf } from '../../../streams/telemetry/metrics/query.ts';
 import type { VmRef } from '../../../streams/telemetry/samples/batch.ts';
 import type { VmColumns } from '../../../streams/telemetry/samples/columns.ts';
@@ -113,7 +114,9 @@ async function* storedReadings(
 ): AsyncGenerator<LogEntry> {
   if (!history?.read) return;
   const unread: { readonly vm: string; readonly error: unknown }[] = [];
-  for (const [project, rules] of Map.groupBy(entry.upserts, (rule) => rule.project)) {
+  // Rules of another version of this program may name others, which have no instances here.
+  const known = entry.upserts.filter(({ metricId }) => metricCatalogue.has(metricId));
+  for (const [project, rules] of Map.groupBy(known, (rule) => rule.project)) {
     const names = [...new Set(rules.flatMap(({ metricId }) => seriesNamesOf(metricId)))];
     for (const vm of watchedOf(vms(project), rules)) {
       await slices.yieldIfDue();

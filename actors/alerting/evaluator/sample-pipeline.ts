@@ -1,8 +1,8 @@
 /**
  * Live evaluation of this node's partitions, from the log to commits: one reader of the log, then
- * history, then the evaluator, then the sink. All of it is soft state: if any part fails, everything
- * starts again from checkpoints and the log, and whatever was stored or decided before is recognised
- * and skipped.
+ * history, then the evaluator, then the sink. All of it is soft state: what fails starts again from
+ * checkpoints and the log, and whatever was stored or decided before is recognised and skipped. A
+ * fault in the evaluation of a partition rebuilds that partition, and any other fault everything.
  *
  *     SAMPLES -> decode -> history.append -> fold -> edges -> commits
  *
@@ -14,7 +14,7 @@ import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Ownership } from '../../../streams/platform/membership/membership.ts';
 import { TimeSlices } from '../../../streams/platform/operators.ts';
 import { pause } from '../../../streams/platform/pause.ts';
-import type { Stream, StreamState } from '../../../streams/platform/stream.ts';
+import { partitionOf, type Stream, type StreamState } from '../../../streams/platform/stream.ts';
 import type { LivenessReport } from '../../../streams/telemetry/entry.ts';
 import type { PlacedEntry } from '../../../streams/telemetry/entry-codec.ts';
 import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
@@ -34,6 +34,7 @@ import {
   type SeriesOfRule,
   type SoftInstance,
 } from './evaluator-port.ts';
+import type { PartitionApart } from './partition-rebuilds.ts';
 import type { PastHistory } from './past-readings.ts';
 
 /** The interface to history that the pipeline needs. */
@@ -69,6 +70,8 @@ export interface SamplePipelineDeps {
   readonly onHeard?: EvaluatorDeps['onHeard'] & {};
   /** See `EvaluatorDeps.onFault`. */
   readonly onFault?: (what: string, error: unknown) => void;
+  /** See `EvaluatorDeps`. */
+  readonly onPartitionFault?: EvaluatorDeps['onPartitionFault'] & {};
   /** Absent: each start reads all of the log. */
   readonly checkpoints?: Checkpoints;
 }
@@ -156,9 +159,28 @@ export class SamplePipeline implements EvaluatorView {
     return this.#evaluator?.throughSequence() ?? 0;
   }
 
-  /** True if everything that was in the log at the last start has been evaluated. */
+  /**
+   * True if everything that was in the log at the last start has been evaluated, except by partitions
+   * that are rebuilt apart.
+   */
   isCaughtUp(): boolean {
-    return this.#evaluator !== undefined && this.throughSequence() >= this.#caughtUpAt;
+    return (this.#evaluator?.throughTogether() ?? -1) >= this.#caughtUpAt;
+  }
+
+  /** True if the project's partition has caught up. */
+  isCurrent(project: string): boolean {
+    const partition = partitionOf(project);
+    return this.isCaughtUp() && !this.apart().some((one) => one.partition === partition);
+  }
+
+  /** Partitions that are rebuilt apart from the others. */
+  apart(): readonly PartitionApart[] {
+    return this.#evaluator?.apart() ?? [];
+  }
+
+  /** See `Evaluator.unjudged`. */
+  unjudged(): readonly number[] {
+    return this.#evaluator?.unjudged() ?? [];
   }
 
   /** Partitions with an entry in the log since the start. */

@@ -17,6 +17,7 @@ import {
 } from '../../../streams/platform/stream.ts';
 import type { SqliteDatabase } from '../database.ts';
 import { assertChecksum, checksumOf, DamagedRow } from '../row-checksum.ts';
+import { NewestMessages } from './newest-messages.ts';
 import { SEQUENCE_SPAN } from './schema.ts';
 
 /** A stream's row; its counters change inside a transaction and are written at its end. */
@@ -56,6 +57,7 @@ export class MessageTable {
   readonly #changed = new Set<StreamRow>();
   readonly #subjectIds = new Map<number, Map<string, number>>();
   readonly #subjectNames = new Map<number, string>();
+  readonly #newest = new NewestMessages();
 
   constructor(database: SqliteDatabase) {
     this.#sql = messageStatements(database);
@@ -73,6 +75,7 @@ export class MessageTable {
     this.#changed.clear();
     this.#subjectIds.clear();
     this.#subjectNames.clear();
+    this.#newest.dropAll();
   }
 
   /** Writes the counters of the streams this transaction changed. */
@@ -101,6 +104,7 @@ export class MessageTable {
       messages: stored.messages,
     };
     this.#rows.set(name, row);
+    this.#newest.endAt(row.id, row.lastSequence);
     return row;
   }
 
@@ -171,6 +175,8 @@ export class MessageTable {
     row.lastTimeMs = timeMs;
     row.messages += 1;
     this.#changed.add(row);
+    const message = { subject: append.subject, sequence, timeMs, data: append.data };
+    this.#newest.add(row.id, id === null ? message : { ...message, messageId: id });
     if (row.spec.lastOfSubject) this.removeBelow(append.stream, sequence, 1, append.subject);
     return { kind: 'appended', sequence };
   }
@@ -181,6 +187,14 @@ export class MessageTable {
       if ('damage' in found) throw found.damage;
       return found;
     });
+  }
+
+  /**
+   * All messages with a sequence in (`after`, `through`], if they are the newest ones and are in
+   * memory; undefined: query them.
+   */
+  newest(stream: string, after: number, through: number): readonly StreamMessage[] | undefined {
+    return this.#newest.within(this.get(stream).id, after, through);
   }
 
   /** Like `read`, with damaged messages in their places. */
@@ -246,7 +260,9 @@ export class MessageTable {
 
   #removed(row: StreamRow, count: number): number {
     row.messages -= count;
-    if (count > 0) this.#changed.add(row);
+    if (count === 0) return 0;
+    this.#changed.add(row);
+    this.#newest.drop(row.id);
     return count;
   }
 

@@ -14,6 +14,7 @@ import type { ProjectBounds } from '../gate/project-gate.ts';
 import type { Log } from '../log.ts';
 
 const STREAM_AWAY = 'The stream is not responding: send the same request again';
+const STOPPING = 'The service is stopping: send the same request again';
 
 /**
  * Wraps every handler.
@@ -67,6 +68,9 @@ export function asConnectError(
     return unforeseen(error, method, log);
   if (error instanceof HistoryError && error.reason === 'INCOMPLETE')
     return toConnectError(new Refusal('NOT_READY', error.message));
+  // History closes only with the service, which waits for no replay of a rule.
+  if (error instanceof HistoryError && error.reason === 'CLOSED')
+    return toConnectError(new Refusal('NOT_READY', STOPPING));
   const isLost = error instanceof StreamMisconfigured;
   if (isLost || error instanceof HistoryError || isDatabaseFault(error)) {
     log.error({ err: error, method }, 'A call failed on storage');

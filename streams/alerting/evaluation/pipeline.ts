@@ -40,6 +40,7 @@ import {
   tap,
 } from 'rxjs';
 import {
+  type Admission,
   allAtOnce,
   inSlices,
   mapInOrder,
@@ -69,7 +70,7 @@ import { addSilentVms, recordLastObservations } from './telemetry-silence.ts';
 import { passTime } from './tick.ts';
 
 /** The ports in which the uses of the pipeline differ. */
-export interface EvaluationPorts {
+export interface EvaluationPorts extends Admission<PlacedEntry> {
   /** State of each partition; created with its first entry. */
   readonly states: Map<number, EvaluationState>;
   /** Passed by each decoded entry as it arrives, while earlier ones may still be evaluated. */
@@ -116,7 +117,7 @@ export function evaluate(ports: EvaluationPorts): OperatorFunction<LoggedEntry, 
     emitEdges(pacer),
     handle,
   );
-  return pipe(decodeEntries(), arrive, oneAtATime(stages));
+  return pipe(decodeEntries(), arrive, oneAtATime(stages, ports));
 }
 
 /** Replaces an entry whose writer's lease had ended by one that changes nothing. */

@@ -69,7 +69,7 @@ function callsOf(program: Program) {
 
 test('DUR-28: VMs that reported while the clock was ahead are evaluated at once after it was set back', {
   ...needs('libfaketime'),
-  timeout: 300_000,
+  timeout: 840_000,
 }, async (t) => {
   const folder = dataFolder(t);
   const shift = join(folder, 'clock-shift');

@@ -77,7 +77,7 @@ test(
       const analyze = (...words: string[]) =>
         spawnSync(componentPath('systemd-analyze'), [...words, path], {
           encoding: 'utf8',
-          timeout: 300_000,
+          timeout: 600_000,
         });
       const { stdout, stderr } = analyze('verify');
       t.equal(stdout + stderr, '', kind);
@@ -102,7 +102,7 @@ test(
     writeFileSync(path, text);
     const { stdout, stderr } = spawnSync(componentPath('systemd-analyze'), ['verify', path], {
       encoding: 'utf8',
-      timeout: 300_000,
+      timeout: 600_000,
     });
     t.equal(stdout + stderr, '');
   },

@@ -46,7 +46,7 @@ const PAGES = [
 const GENERATED = ['docs/cli.md'];
 
 /** Time limit of a page with thirty commands, ms, on a machine with other work. */
-const PAGE_MS = 240_000;
+const PAGE_MS = 600_000;
 
 /** Characters shown from the end of a failed page. */
 const SHOWN_CHARS = 2_000;

@@ -178,7 +178,7 @@ function makeAuthority(folder: string): void {
     `subjectAltName=DNS:${HOST}`,
     `subjectAltName=DNS:${HOST},DNS:localhost`,
   );
-  execFileSync('bash', ['-euc', script], { cwd: folder, stdio: 'pipe', timeout: 300_000 });
+  execFileSync('bash', ['-euc', script], { cwd: folder, stdio: 'pipe', timeout: 600_000 });
 }
 
 /**
@@ -404,7 +404,7 @@ async function isTrusted(port: number, ca: Buffer): Promise<boolean> {
 async function svc(args: readonly string[], env: Readonly<Record<string, string>>, input = '') {
   const child = spawn(process.execPath, [bin, ...args], {
     env: { PATH: process.env.PATH, ...env },
-    timeout: 300_000,
+    timeout: 600_000,
     killSignal: 'SIGKILL',
   });
   child.stdin.end(input);

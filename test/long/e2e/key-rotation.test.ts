@@ -168,7 +168,7 @@ async function rotate(world: CliWorld, { folder, key, pid }: Rotated): Promise<v
     .replace('systemctl reload prometheus', `kill -HUP ${pid}`);
   await execute('bash', ['-euc', pasted], {
     env: { PATH: process.env.PATH, HOME: world.homeOf('owner'), SVC_ENDPOINT: world.endpoint, key },
-    timeout: 300_000,
+    timeout: 600_000,
   });
 }
 

@@ -307,7 +307,7 @@ test('promtool accepts the configuration of the guide', needs('promtool 3.5.3'),
   const pasted = codeBlock('reading.md', '# prometheus.yml');
   writeFileSync(file, pasted.replaceAll('/etc/prometheus/vm-monitoring.key', keyFile));
   const printed = execFileSync(componentPath('promtool 3.5.3'), ['check', 'config', file], {
-    timeout: 300_000,
+    timeout: 600_000,
   });
   t.match(String(printed), /SUCCESS/);
 });
