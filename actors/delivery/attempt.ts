@@ -1,6 +1,6 @@
 /**
- * An attempt of a delivery: what it consists of, and what the stages of its path need. The stages and
- * their order are in `attempt-path.ts`.
+ * An attempt of a delivery: its parts, and the dependencies of the stages of its path. The stages
+ * and their order are in `attempt-path.ts`.
  */
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import type { DestinationKind } from '../../machines/delivery/destination.ts';
@@ -9,8 +9,8 @@ import type { Actor } from '../../streams/platform/commit/commit.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import type { Host, ProjectView } from '../platform/host/host-port.ts';
 import type { Bodies, BodySource } from './bodies.ts';
+import type { OpenAttempt } from './due-attempts.ts';
 import type { Notifier, Target } from './notifier-port.ts';
-import type { OpenAttempt } from './queues.ts';
 import type { WriteBatch } from './write-batch.ts';
 
 /** An attempt that was opened by a commit and may be sent until its deadline. */

@@ -29,7 +29,7 @@ import {
   liveMembers,
   type PlacedMember,
 } from './delivery-group.ts';
-import { type DueAttempt, nextAttemptOf } from './queues.ts';
+import { type DueAttempt, nextAttemptOf } from './due-attempts.ts';
 import { Ended, pathOf, type Stage } from './stages.ts';
 
 /**
@@ -208,7 +208,7 @@ function isBusy(view: ProjectView, delivery: DeliveryContext, id: string): boole
   return isAudienceBusy(view, delivery, id);
 }
 
-/** If a reason is set, nothing of the delivery may be sent. */
+/** If a reason is set, no part of the delivery may be sent. */
 export interface DeliveryRecheck extends Recheck {
   /** Members that no longer hold. */
   readonly dropped: readonly DroppedMember[];

@@ -207,7 +207,7 @@ function sampleLogPart({ base, storage }: AlertingParts, { stored }: SamplePipel
         onMadeAgain: () =>
           log.warn(
             { part },
-            'The stream SAMPLES_0 was deleted and made again: rows in memory are flushed to history',
+            'The stream SAMPLES_0 was deleted and recreated: rows in memory are flushed to history',
           ),
         onFault: (error: unknown) =>
           log.warn({ part, err: error }, 'The sample log was not looked at; it will be retried'),

@@ -1,7 +1,7 @@
 /**
  * The node of a replay: the real host, its machines and their timers, on a stream and a store in
- * memory, under a clock that stands still unless it is moved. Notifications pass the real recheck
- * and the real attempt. Only the endpoint is simulated: it accepts at once.
+ * memory, under a clock that only moves on request. Notifications pass the real recheck and the
+ * real attempt. Only the endpoint is simulated: it accepts at once.
  */
 import { createHash } from 'node:crypto';
 import { decideEdge, submitInParts } from '../../actors/alerting/incident.ts';
@@ -9,9 +9,9 @@ import { retireInstances } from '../../actors/alerting/rule-instances.ts';
 import type { AttemptDeps } from '../../actors/delivery/attempt.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
 import type { RenderedBody } from '../../actors/delivery/bodies.ts';
+import { nextAttemptOf, outstandingDeliveries } from '../../actors/delivery/due-attempts.ts';
 import { openAttempt } from '../../actors/delivery/opening.ts';
 import { recordOutcomes } from '../../actors/delivery/outcome.ts';
-import { nextAttemptOf, outstandingDeliveries } from '../../actors/delivery/queues.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import type { Draft } from '../../actors/platform/host/host-port.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';

@@ -11,7 +11,7 @@
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance } from 'fastify';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
-import { deliveriesSpec } from '../../actors/delivery/queues.ts';
+import { deliveriesSpec } from '../../actors/delivery/due-attempts.ts';
 import { withRevocationBarrier } from '../../actors/identity/revocation-barrier.ts';
 import { ChangeLimits } from '../../actors/platform/change-limits.ts';
 import type { HostCounters } from '../../actors/platform/host/counters.ts';
@@ -540,7 +540,7 @@ async function openApi(parts: ApiParts) {
   return { http, metricsUrl: metricsServer?.url, dashboardFault: dashboard.fault, identity };
 }
 
-/** What all handlers of the API may take, whatever their room. */
+/** Parts that all handlers of the API may use, whatever their room. */
 function platformParts({ base, storage, bounds, host, rooms, address, damage }: ApiParts) {
   const { clock, random, log, metrics, health } = base;
   return {

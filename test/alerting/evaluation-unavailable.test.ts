@@ -151,7 +151,7 @@ test('an unexpected stop fires on one row and ends on a row with another state',
   t.same(world.rows([{ at: 360, state: OFF, stateReason: 'shutdown' }]), ['recovered at 360']);
 });
 
-test('an unreported reason recovers no crash, and is the owner’s stop only before one', async (t) => {
+test('an unreported reason does not recover a crash, and counts as the owner’s stop only before one', async (t) => {
   for (const stateReason of ['', 'unknown', 'daemon', 'from_snapshot']) {
     const world = new EvaluationWorld([stopped(), unavailable()]);
     const off = { state: OFF, stateReason };

@@ -163,7 +163,7 @@ test('a checkpoint that cannot be written changes nothing but the next start', a
   t.match(world.incidents(), [{ state: 'FIRING', startedMs: START_MS }], 'decided once');
 });
 
-test('EVAL-25: entries of a partition that were cut after its checkpoint are never passed over', async (t) => {
+test('EVAL-25: entries of a partition that were cut after its checkpoint are never skipped', async (t) => {
   const world = await halfWay(t);
   await world.first.stop();
   await breach(world, 60_000);

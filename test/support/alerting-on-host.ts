@@ -15,7 +15,7 @@ import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import type { Destinations, DestinationsDeps } from '../../actors/delivery/destinations-port.ts';
-import { deliveriesSpec } from '../../actors/delivery/queues.ts';
+import { deliveriesSpec } from '../../actors/delivery/due-attempts.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import type { Instance } from '../../actors/platform/host/host-port.ts';
 import { allInstances } from '../../actors/platform/host/live-instances.ts';
@@ -29,7 +29,7 @@ import {
   samplesSpec,
 } from '../../actors/telemetry/sample-log.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
-import { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import { type MachineName, machineDefinitions } from '../../machines/audit/registry.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';

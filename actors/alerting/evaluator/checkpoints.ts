@@ -71,8 +71,8 @@ export interface CheckpointsDeps {
   /** Time between two checkpoints of a partition, ms. Default 5 minutes. */
   readonly intervalMs?: number;
   /**
-   * Age up to which nothing of the log that follows a checkpoint can have been truncated, ms. Default
-   * 3 hours, because entries are kept for at least four.
+   * Age of a checkpoint up to which no entry after it can have been truncated, ms. Default 3 hours,
+   * because entries are kept for at least four.
    */
   readonly uncutMs?: number;
 }
@@ -329,7 +329,7 @@ export class Checkpoints {
     }
   }
 
-  /** True if the log has this entry, and nothing of any partition can be missing after it. */
+  /** True if the log has this entry, and no later entry of any partition can be missing. */
   async #isRecent(position: LogPosition): Promise<boolean> {
     const { clock, uncutMs = UNCUT_MS } = this.#deps;
     return clock.now() - position.storedMs < uncutMs && (await this.#holds(position));

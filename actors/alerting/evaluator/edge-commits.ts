@@ -67,7 +67,7 @@ export interface HeldEdges {
   readonly edges: Edge[];
 }
 
-/** What the sink holds of one partition between two entries. */
+/** Edges of one partition that the sink holds between two entries. */
 export interface UndecidedEdges {
   /** In the order of the log. */
   readonly waiting: readonly WaitingEntry[];
@@ -156,7 +156,7 @@ export class EdgeCommits {
       if (!isDecided) {
         if (!isOwner()) return;
         await this.#decideEntry(first, signal);
-        // The member that took over meanwhile may have decided it, or may be about to.
+        // A member that has taken over may have decided it, or may be about to.
         if (signal.aborted || !isOwner()) return;
       } else if (first.entry) this.#forgetHeld(first.entry);
       waiting.shift();
@@ -204,7 +204,7 @@ export class EdgeCommits {
     }
   }
 
-  /** Commits what the edges decide. @returns edges of rules whose application is pending */
+  /** Commits the decisions of the edges. @returns edges of rules whose application is pending */
   async #decide(project: string, edges: readonly Edge[]): Promise<readonly Edge[]> {
     const { answer } = await this.#deps.host.submit({
       project,

@@ -120,7 +120,7 @@ export class Evaluator implements EvaluatorView {
     return { evaluated: watched.instances, unevaluated: new Map(watched.unevaluated) };
   }
 
-  /** Number of times that lay ahead after the clock was set back, and were re-based by this run. */
+  /** Number of future times that this run moved to the present after the clock was set back. */
   readonly rebased = (): number => rebasedIn(this.#states.values());
 
   /** Position in SAMPLES up to which everything has been evaluated and committed. */

@@ -45,14 +45,18 @@ export interface PastReadingsDeps {
   readonly vms: (project: string) => Iterable<string>;
   /** Absent: the log is all there is. */
   readonly history?: Partial<PastHistory>;
-  /** Called when VMs could not be read; they keep what the log has. Absent: that ends the run. */
+  /**
+   * Called when VMs could not be read; they keep the readings of the log. Absent: that ends the
+   * run.
+   */
   readonly onFault?: (what: string, error: unknown) => void;
 }
 
 /**
  * Batches with the readings before the marker within the windows of its rules, in the order of each
  * VM's observations in history, and of the log after it. A batch is valid until the next one is
- * requested. Where history has less, so have the rules. Rejects with `StreamUnavailable`.
+ * requested. If history reaches back less far, the rules get fewer readings. Rejects with
+ * `StreamUnavailable`.
  */
 export async function* pastReadings(
   deps: PastReadingsDeps,
@@ -63,7 +67,7 @@ export async function* pastReadings(
   const { partition, storedMs, entry } = marker;
   const fromMs = pastFromMs(entry, storedMs);
   const newest = new NewestReadings();
-  // Again if the log was cut meanwhile: history has what it lost.
+  // Repeated if the log was cut during the read: history has the lost entries.
   for (let known = 0; history?.read; ) {
     const first = (await firstBatchOf(stream, partition)) ?? marker;
     if (first.storedMs <= fromMs || first.sequence === known) break;

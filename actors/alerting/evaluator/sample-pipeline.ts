@@ -7,8 +7,8 @@
  *     SAMPLES -> decode -> history.append -> fold -> edges -> commits
  *
  * After a start evaluation continues from its checkpoints, which are newer than what history has on
- * disk. A second reader then fills history up to where the first one is, and edges are decided
- * meanwhile. Until history is filled, reads of it fail as incomplete.
+ * disk. A second reader then fills history up to the position of the first, while edges are
+ * decided. Until history is filled, reads of it fail as incomplete.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Ownership } from '../../../streams/platform/membership/membership.ts';
@@ -110,7 +110,7 @@ export class SamplePipeline implements EvaluatorView {
     this.#evaluator = evaluator;
     const fromSequence = this.#storedBefore(state);
     const evaluatedFrom = await evaluator.rebuild();
-    // Aborted meanwhile: a listener added now would never be called.
+    // If it was aborted, a listener added now would never be called.
     if (signal.aborted) return;
     const readFrom = Math.max(evaluatedFrom, state.firstSequence);
     this.#arrivedThrough = fromSequence < readFrom ? readFrom - 1 : undefined;
@@ -144,7 +144,7 @@ export class SamplePipeline implements EvaluatorView {
     return this.#evaluator?.quota(project) ?? NO_INSTANCES;
   }
 
-  /** Times that were re-based after the clock was set back, since the start. */
+  /** Number of times that were moved after the clock was set back, since the start. */
   rebased(): number {
     return this.#rebasedBefore + (this.#evaluator?.rebased() ?? 0);
   }
@@ -211,7 +211,9 @@ export class SamplePipeline implements EvaluatorView {
     return Math.min(evaluated, checkpoint, this.stored.sequence + 1);
   }
 
-  /** Where history continues; called when a run starts. Everything before it is stored. */
+  /**
+   * Position at which history continues; called when a run starts. Everything before it is stored.
+   */
   #storedBefore({ firstSequence, lastSequence }: StreamState): number {
     const { history } = this.#deps;
     if (this.#wholeAt === Number.POSITIVE_INFINITY) {
@@ -246,7 +248,7 @@ export class SamplePipeline implements EvaluatorView {
         next = placed.sequence + 1;
         await slices.yieldIfDue();
       }
-      // The log had all of these, except what has been truncated, which is in chunks.
+      // The log had all of these, except truncated ones, which are in chunks.
       next = Math.max(next, arrived + 1);
     }
     // After an abort history has a hole here, which the next run fills.

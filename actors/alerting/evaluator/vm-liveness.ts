@@ -175,7 +175,7 @@ export class OutageDetector {
     if (state) state.isLive = true;
   }
 
-  /** What is known of a partition's VMs, for its checkpoint. */
+  /** Known facts of a partition's VMs, for its checkpoint. */
   factsOf(partition: number): Iterable<KnownVm> {
     return this.#liveness.factsOf(partition);
   }
@@ -339,7 +339,7 @@ export class VmLiveness {
     }
   }
 
-  /** What is known of the VMs of a partition's projects. */
+  /** Known facts of the VMs of a partition's projects. */
   *factsOf(partition: number): Generator<KnownVm> {
     for (const [project, vms] of this.#projects) {
       if (partitionOf(project) !== partition) continue;
@@ -349,7 +349,7 @@ export class VmLiveness {
     }
   }
 
-  /** Takes over what a checkpoint knows of a VM that is still registered. */
+  /** Takes over a checkpoint's facts of a VM that is still registered. */
   restore({ project, vm, newestMs, powerMs, power }: KnownVm): void {
     const facts = this.#projects.get(project)?.get(vm);
     if (facts) Object.assign(facts, { newestMs, powerMs, power });

@@ -270,7 +270,7 @@ function gapSentences({ gaps }: Explained): string[] {
   ];
 }
 
-/** Empty unless the decision came well after the last sample. */
+/** Empty unless the decision was made well after the last sample. */
 function lateness({ incident, firedObservedMs }: Explained): string {
   const lateMs = incident.firedMs - firedObservedMs;
   if (lateMs <= GAP_TOLERANCE_MS) return '';

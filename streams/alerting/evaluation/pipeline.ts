@@ -1,7 +1,7 @@
 /**
  * The evaluation pipeline: from entries of a SAMPLES log to edges. Live evaluation, `svc replay`,
- * previews, recomputed incidents and the simulation all subscribe to it. They differ only in
- * source, pacer and sink.
+ * previews, recomputed incidents and the simulation all subscribe to it.
+ * They differ only in source, pacer and sink.
  *
  *     entries$
  *       decodeEntries        bytes to batches, ticks and rule markers
@@ -22,7 +22,7 @@
  * state is changed in place, for speed, and is a function of its seed and of the entries folded so
  * far, so use it from one place.
  *
- * An absent reading causes no step anywhere here: it is neither a zero nor a recovery.
+ * An absent reading causes no step: it is neither a zero nor a recovery.
  */
 import {
   concat,

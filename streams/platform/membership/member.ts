@@ -82,7 +82,7 @@ const NOTHING_YET: MemberProgress = {
 
 /**
  * Joins the cluster on this stream, and returns once the member is on the roster. From then on, no
- * revocation is acknowledged before this member has applied it. Throws what the stream throws.
+ * revocation is acknowledged before this member has applied it. Throws the errors of the stream.
  */
 export async function joinCluster(options: MembershipOptions): Promise<Membership> {
   const { identity } = await options.stream.ensure(clusterSpec);
@@ -379,7 +379,7 @@ class Member implements Membership {
     }
   }
 
-  /** If `CLUSTER` was deleted, it is made again, and its members join it as they did at first. */
+  /** If `CLUSTER` was deleted, it is recreated, and its members join it as at first. */
   async #openTable(): Promise<void> {
     const { stream, self } = this.#options;
     if (this.#stop.signal.aborted) return;
@@ -415,7 +415,7 @@ class Member implements Membership {
       return;
     }
     // Others may have continued without it and acknowledged that a key is revoked. Not before the
-    // first record: what EVENTS has by then is read at the start.
+    // first record: earlier commits of EVENTS are read at the start.
     if (this.#wasLive && this.#isLapsed())
       void this.#catchUp().catch((error: unknown) => this.#lost(error));
     this.#wasLive = true;
@@ -466,23 +466,21 @@ class Member implements Membership {
   }
 
   /**
-   * Declares silent members dead, unless they have come back. A silent member's row that is not the
-   * last one of its subject, and that no later row follows, is not in the stream: a nats-server
-   * that was killed restores removed rows (nats-server issue 8505). Such a member is dropped.
+   * Declares silent members dead, unless they have returned. The last known row of one may not be in
+   * the stream: a nats-server that was killed restores rows of members that ended long ago
+   * (nats-server issue 8505). A row that has to be the only one of its member then repeats the end.
+   * If the member has a newer row, which a slow reader may not see before the next one replaces it,
+   * the stream refuses both.
    */
   async #declareDead(): Promise<void> {
     if (this.refusal() !== undefined) return;
-    const { stream } = this.#options;
-    const passed: { readonly node: string; readonly sequence: number }[] = [];
     for (const { record, sequence } of this.#roster.silent(this.#elapsed())) {
-      const dead: MemberRecord = { ...record, state: 'gone', declaredBy: this.node };
-      const outcome = await this.#append(memberSubject(record.node), dead, sequence);
-      if (outcome.kind === 'wrongLastSequence') passed.push({ node: record.node, sequence });
+      const ended: MemberRecord = { ...record, state: 'gone' };
+      const dead: MemberRecord = { ...ended, declaredBy: this.node };
+      const subject = memberSubject(record.node);
+      const { kind } = await this.#append(subject, dead, sequence);
+      if (kind === 'wrongLastSequence') await this.#append(subject, ended, 0);
     }
-    if (passed.length === 0) return;
-    const { lastSequence } = await stream.state(clusterSpec.name);
-    await this.#known(lastSequence);
-    for (const { node, sequence } of passed) this.#roster.drop(node, sequence);
   }
 
   /** Updates the live members and this member's shares, and notifies listeners of a change. */
@@ -513,7 +511,7 @@ class Member implements Membership {
 
   async #writeLeases(): Promise<void> {
     const isRefused = this.refusal() !== undefined;
-    // With a wrong clock it acts for nothing, but can still hand over what it holds.
+    // With a wrong clock it acts for no share, but can still hand over its shares.
     if (this.#state !== 'acting' || (isRefused && !this.#isClockWrong())) return;
     const elapsedMs = this.#elapsed();
     // Until then another member may act under a lease of the table before.

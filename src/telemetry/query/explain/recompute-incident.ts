@@ -47,7 +47,7 @@ export interface RecomputeRequest {
   readonly retainedFromMs: number;
 }
 
-/** What stored samples show about an incident's decision. `detail` is a sentence for people. */
+/** Evidence of the stored samples on an incident's decision. `detail` is a sentence for people. */
 export interface Recomputation {
   readonly status: 'AGREES' | 'DIFFERS' | 'NOT_POSSIBLE';
   readonly detail: string;
