@@ -77,7 +77,9 @@ import type { VmQueries } from '../telemetry/query/vm/vm-queries.ts';
 import { agentMethods, type EnrolmentDeps, enrolmentMethods } from '../vms/api/vm-enrolments.ts';
 import { admitBodies } from './request-bodies.ts';
 
-/** What the handlers take from each room. A handler gets the parts of the rooms that it names. */
+/**
+ * Parts of each room that the handlers use. A handler gets the parts of the rooms that it names.
+ */
 export interface RpcRooms {
   readonly platform: PlatformParts;
   readonly identity: IdentityParts;

@@ -52,9 +52,9 @@ export function credentialOf(context: HandlerContext): CredentialPrincipal {
 
 /**
  * The project id, if the caller may use this method there: a credential's own project, or one in
- * which the person has the role that the method needs. Checks the caller's access again, because
- * what was admitted may have ended while the body arrived. Throws PROJECT_BOUNDARY otherwise,
- * MISSING_CAPABILITY if the role is too low, and what authentication throws.
+ * which the person has the role that the method needs. Checks the caller's access again, because it
+ * may have ended while the body arrived. Throws PROJECT_BOUNDARY otherwise, MISSING_CAPABILITY if
+ * the role is too low, and what authentication throws.
  *
  * @param member for OWNER_OR_SELF and OWNER_AND_SELF methods: the member who owns the resource, if
  * one does
