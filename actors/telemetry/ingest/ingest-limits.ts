@@ -156,7 +156,7 @@ export class IngestLimits {
     const { rows, indexes } = checked;
     const placed = (row: IngestRow, i: number) => ({ row, index: indexes?.[i] ?? i });
     const rejected: RejectedSample[] = [];
-    // Made for the first row beyond a limit: nearly always there is none.
+    // Made for the first row beyond a limit, which is rare.
     let kept: PlacedRow[] | undefined;
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] as IngestRow;

@@ -76,7 +76,7 @@ export class WireReader {
    * Passes a string field if it is this text of ASCII characters. A text that was read before is
    * recognised this way without being made again.
    */
-  skip(text: string, limit: number): boolean {
+  take(text: string, limit: number): boolean {
     const { bytes } = this;
     const { length } = text;
     const from = this.at + 1;

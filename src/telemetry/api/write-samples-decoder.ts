@@ -161,7 +161,7 @@ export class WriteSamplesDecoder {
         wire.at--;
         this.#readValues(row, vm, end);
       } else if (tag === BOOT_ID && vm !== undefined) {
-        row.boot = wire.skip(vm.boot, end) ? vm.boot : this.#text(end, TEXT_LENGTH_MAX);
+        row.boot = wire.take(vm.boot, end) ? vm.boot : this.#text(end, TEXT_LENGTH_MAX);
         if (row.boot.length <= BOOT_LENGTH_MAX) vm.boot = row.boot;
       } else this.#readField(row, tag, end);
     }
@@ -230,7 +230,7 @@ export class WriteSamplesDecoder {
     const wire = this.#wire;
     const before = this.#before;
     const expected = before === undefined ? vms.first : before.next;
-    const isExpected = expected !== undefined && wire.skip(expected.name, end);
+    const isExpected = expected !== undefined && wire.take(expected.name, end);
     const vm = isExpected ? expected : this.#vmOf(vms, projectName, wire.text(end));
     this.#before = vm;
     if (isExpected) return vm;
