@@ -13,6 +13,10 @@ const flags = given.slice(names.length);
 /** Imported one by one: modules loaded by one bench would count as memory of another. */
 const benches: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>> = {
   ingest: () => import('./ingest.ts'),
+  'write-path': async () => {
+    const { run } = await import('./write-path.ts');
+    return { run: () => run(flags) };
+  },
   'alert-latency': () => import('./alert-latency.ts'),
   'alerting-peers': () => import('./alerting-peers.ts'),
   evaluator: () => import('./evaluator.ts'),

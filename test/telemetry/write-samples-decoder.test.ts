@@ -74,6 +74,46 @@ test('projects count towards the bound of names', async (t) => {
   t.ok(decoder.remembered.projects < 20, 'then it starts empty');
 });
 
+test('rows are read alike whatever rows came before them', async (t) => {
+  const decoder = new WriteSamplesDecoder();
+  const row = (vmName: string, bootId = '', n = 1) => ({
+    vmName,
+    bootId,
+    observedUnixMs: BigInt(n),
+    values: [{ series: 'svc_vm_load1', value: n }],
+  });
+  const [a, b, c] = [row('vm-1', 'boot-a'), row('vm-10', 'boot-b', 2), row('vm-2', 'boot-c', 3)];
+  const full = 'projects/demo/vms/vm-1';
+  const long = 'x'.repeat(200);
+  const lists = [
+    ...[[a, b, c], [a, b, c], [a, c, b], [c], [b, b, a, a], [row('vm-1')], [a, b, c]],
+    ...[
+      [row(full, 'boot-a'), b],
+      [row('vm-1', 'boot-aa'), b],
+      [row('vm-1', 'b'), c],
+      [a, b, c],
+    ],
+    ...[[row('vm-1', long), b], [row('vm-1', long), b], [row('vm-1', 'b\u00e9')], [a, b, c]],
+    ...[[row('vm-1', 'b\u00e9'), b], [row('other/vms/vm-1'), a], [], [a, b, c]],
+  ];
+  for (const [i, rows] of lists.entries()) {
+    const request = bytesOf({ projectName: 'projects/demo', rows });
+    const alone = new WriteSamplesDecoder().decode(request, onlyDemo);
+    t.same(decoder.decode(request, onlyDemo), alone, `request ${i}`);
+  }
+  const text = Buffer.from('vm-\u00e9');
+  const bytes = Buffer.from([0x76, 0x6d, 0x2d, 0xe9]);
+  for (const boot of [text, bytes]) {
+    const fields = Buffer.concat([field(0x0a, 'vm-1'), field(0x1a, boot)]);
+    const request = Buffer.concat([field(0x0a, 'projects/demo'), field(0x1a, fields)]);
+    const isText = boot === text;
+    t.match(
+      decoder.decode(request, onlyDemo),
+      isText ? { rows: [{ boot: 'vm-\u00e9' }] } : undefined,
+    );
+  }
+});
+
 test('the same bytes split into values at other positions are other series', async (t) => {
   const decoder = new WriteSamplesDecoder();
   const [seriesA, seriesB] = [field(0x0a, 'a'), field(0x0a, 'b')];

@@ -87,7 +87,8 @@ export class CollectorReadings {
     const nowMs = this.#clock.elapsed();
     this.#sweep(nowMs);
     const refused = new Set(rejected.flatMap((one) => (refusesRow(one) ? [one.row] : [])));
-    const stored = rows.filter((_, i) => !refused.has(indexes?.[i] ?? i));
+    const isStored = (_: unknown, i: number) => !refused.has(indexes?.[i] ?? i);
+    const stored = refused.size === 0 ? rows : rows.filter(isStored);
     if (stored.length === 0) return;
     const projects = this.#heard.get(name) ?? new Map<string, Heard>();
     this.#heard.set(name, projects);

@@ -153,40 +153,39 @@ export class IngestLimits {
       known: this.#knownOf(project),
       seriesMax: this.#seriesMax(project),
     };
+    const { rows, indexes } = checked;
+    const placed = (row: IngestRow, i: number) => ({ row, index: indexes?.[i] ?? i });
     const rejected: RejectedSample[] = [];
-    const kept: PlacedRow[] = [];
-    for (const [i, row] of checked.rows.entries()) {
-      const index = checked.indexes?.[i] ?? i;
-      if (isFull || tooManyVms?.has(row.vm)) {
-        rejected.push({ row: index, series: '', reason: 'LIMIT_EXCEEDED' });
-        continue;
-      }
-      const { field, surplus } = this.#surplusOf(row, quota);
-      if (field !== undefined) {
-        rejected.push({ row: index, series: field, reason: 'LIMIT_EXCEEDED', isRow: true });
-        continue;
-      }
-      kept.push({ row: surplus ? withoutSeries(row, surplus) : row, index });
-      for (const series of surplus ?? []) {
-        rejected.push({ row: index, series, reason: 'LIMIT_EXCEEDED' });
-      }
+    // Made for the first row beyond a limit, which is rare.
+    let kept: PlacedRow[] | undefined;
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as IngestRow;
+      const isOver = isFull || tooManyVms?.has(row.vm) === true;
+      const surplus = isOver ? 'row' : this.#surplusOf(row, quota);
+      if (surplus !== undefined) kept ??= rows.slice(0, i).map(placed);
+      if (surplus === undefined) kept?.push(placed(row, i));
+      else if (typeof surplus !== 'string') kept?.push(placed(withoutSeries(row, surplus), i));
+      if (surplus !== undefined) rejected.push(...rejections(indexes?.[i] ?? i, surplus));
     }
-    if (rejected.length === 0) return checked;
+    if (kept === undefined) return checked;
     return checkedRows(kept, [...checked.rejected, ...rejected]);
   }
 
-  /** A text beyond its limit, for which the row is rejected; otherwise the series beyond theirs. */
+  /**
+   * The series beyond their limits, or the name of a text beyond its own, for which the row is
+   * rejected; undefined: all of the row is within the limits.
+   */
   #surplusOf(
     row: IngestRow,
     { nowMs, isTight, known: project, seriesMax }: Room,
-  ): { readonly field?: string; readonly surplus?: Set<SeriesKey> | undefined } {
+  ): Surplus | undefined {
     const known = project.vms.get(row.vm);
     const vm = known ?? newVm(nowMs);
-    project.vms.set(row.vm, vm);
+    if (known === undefined) project.vms.set(row.vm, vm);
     vm.heardMs = nowMs;
-    if (!vm.boots.admit(row.boot, nowMs)) return { field: 'bootId' };
-    if (!vm.stateReasons.admit(row.stateReason, nowMs)) return { field: 'stateReason' };
-    if (known && isSameList(known.layout, row.series)) return {};
+    if (!vm.boots.admit(row.boot, nowMs)) return 'bootId';
+    if (!vm.stateReasons.admit(row.stateReason, nowMs)) return 'stateReason';
+    if (known && isSameList(known.layout, row.series)) return undefined;
     // Series from before a restart of this node are not new, even if little of the quota is left.
     const free = isTight && known ? 0 : Math.max(0, seriesMax - project.series);
     const before = countOf(vm);
@@ -195,7 +194,7 @@ export class IngestLimits {
         ? takeAll(vm, row.series)
         : takeIn(vm, row.series, { nowMs, free });
     project.series += countOf(vm) - before;
-    return { surplus };
+    return surplus;
   }
 
   #seriesMax(project: string): number {
@@ -237,6 +236,16 @@ function sharedFull(project: string): Refusal {
     `Memory for new rows is short, and projects/${project} has used its share: keep this batch and send it again in ${seconds} s`,
     { limit: 'headBytes', retryAfterSeconds: String(seconds) },
   );
+}
+
+/** The part of a row beyond the limits: all of it, all of it because of a text, or some series. */
+type Surplus = 'row' | 'bootId' | 'stateReason' | ReadonlySet<SeriesKey>;
+
+function rejections(row: number, surplus: Surplus): RejectedSample[] {
+  const reason = 'LIMIT_EXCEEDED';
+  if (surplus === 'row') return [{ row, series: '', reason }];
+  if (typeof surplus === 'string') return [{ row, series: surplus, reason, isRow: true }];
+  return Array.from(surplus, (series) => ({ row, series, reason }));
 }
 
 /** Bounds against which a request's rows are checked. */

@@ -72,6 +72,23 @@ export class WireReader {
     return text;
   }
 
+  /**
+   * Passes a string field if it is this text of ASCII characters. A text that was read before is
+   * recognised this way without being made again.
+   */
+  take(text: string, limit: number): boolean {
+    const { bytes } = this;
+    const { length } = text;
+    const from = this.at + 1;
+    if (length > 127 || bytes[this.at] !== length || from + length > limit) return false;
+    for (let i = 0; i < length; i++) {
+      const byte = bytes[from + i] as number;
+      if (byte > 127 || byte !== text.charCodeAt(i)) return false;
+    }
+    this.at = from + length;
+    return true;
+  }
+
   double(): number {
     const at = this.at;
     if (at + 8 > this.bytes.length) throw new NotPlain('a double is cut off');

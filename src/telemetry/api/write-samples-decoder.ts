@@ -49,14 +49,26 @@ const INT32_MAX = 2 ** 31 - 1;
  * VMs, layouts, and bytes of those layouts. Beyond the bound it is emptied.
  */
 const NAMES_MAX = 200_000;
+/** Longest boot id that is cached, characters: usual ones are UUIDs. */
+const BOOT_LENGTH_MAX = 64;
 const LAYOUTS_MAX = 10_000;
 const LAYOUT_BYTES_MAX = 64 * 1024 * 1024;
 const ID_ALONE = new RegExp(`^${ID}$`);
 
-/** Cached facts of a VM: its id, and the layout of its last row. */
+/** Cached facts of a VM: its name as sent, its id, and parts of its last row. */
 interface KnownVm {
+  readonly name: string;
   readonly id: string;
   layout: RowLayout;
+  boot: string;
+  /** The VM of the row after its last one: senders repeat the order of their rows. */
+  next: KnownVm | undefined;
+}
+
+/** The VMs of a project name, and that of the first row of the last request. */
+interface KnownVms {
+  readonly byName: Map<string, KnownVm>;
+  first: KnownVm | undefined;
 }
 
 const NO_VALUES: RowLayout = { series: [], prefixes: Buffer.alloc(0), prefixEnds: [], blank: [] };
@@ -67,11 +79,13 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 export class WriteSamplesDecoder {
   readonly #wire = new WireReader();
   /** By project name and VM name, both as sent. */
-  readonly #vms = new Map<string, Map<string, KnownVm>>();
+  readonly #vms = new Map<string, KnownVms>();
   readonly #layouts = new Map<string, RowLayout>();
   #vmCount = 0;
   #layoutBytes = 0;
   #needsValues = false;
+  /** The VM of the row before, in the request that is being read. */
+  #before: KnownVm | undefined;
 
   /** Current size of the cache. */
   get remembered() {
@@ -107,7 +121,8 @@ export class WriteSamplesDecoder {
     let projectName = '';
     let project: string | undefined;
     let batchId = '';
-    let vms: Map<string, KnownVm> | undefined;
+    let vms: KnownVms | undefined;
+    this.#before = undefined;
     const rows: IngestRow[] = [];
     while (wire.at < end) {
       const tag = wire.tag();
@@ -122,7 +137,7 @@ export class WriteSamplesDecoder {
     return { project: project ?? writable(projectName, projectOf), batchId, rows };
   }
 
-  #row(vms: Map<string, KnownVm>, projectName: string, end: number): IngestRow {
+  #row(vms: KnownVms, projectName: string, end: number): IngestRow {
     const wire = this.#wire;
     const row: Mutable<IngestRow> = {
       vm: '',
@@ -140,11 +155,14 @@ export class WriteSamplesDecoder {
     while (wire.at < end) {
       const tag = wire.tag();
       if (tag === VM_NAME) {
-        vm = this.#vmOf(vms, projectName, wire.text(end));
+        vm = this.#nextVm(vms, projectName, end);
         row.vm = vm.id;
       } else if (tag === VALUES_TAG && vm !== undefined && row.series === NO_VALUES.series) {
         wire.at--;
         this.#readValues(row, vm, end);
+      } else if (tag === BOOT_ID && vm !== undefined) {
+        row.boot = wire.take(vm.boot, end) ? vm.boot : this.#text(end, TEXT_LENGTH_MAX);
+        if (row.boot.length <= BOOT_LENGTH_MAX) vm.boot = row.boot;
       } else this.#readField(row, tag, end);
     }
     if (vm === undefined || wire.at !== end) throw new NotPlain('a row without a VM, or truncated');
@@ -198,24 +216,38 @@ export class WriteSamplesDecoder {
     this.#layoutBytes = 0;
   }
 
-  #vmsOf(projectName: string): Map<string, KnownVm> {
+  #vmsOf(projectName: string): KnownVms {
     let vms = this.#vms.get(projectName);
     if (vms === undefined) {
-      vms = new Map();
+      vms = { byName: new Map(), first: undefined };
       this.#vms.set(projectName, vms);
     }
     return vms;
   }
 
-  #vmOf(vms: Map<string, KnownVm>, projectName: string, name: string): KnownVm {
-    const known = vms.get(name);
+  /** The VM whose name begins here: nearly always the one that was there last time. */
+  #nextVm(vms: KnownVms, projectName: string, end: number): KnownVm {
+    const wire = this.#wire;
+    const before = this.#before;
+    const expected = before === undefined ? vms.first : before.next;
+    const isExpected = expected !== undefined && wire.take(expected.name, end);
+    const vm = isExpected ? expected : this.#vmOf(vms, projectName, wire.text(end));
+    this.#before = vm;
+    if (isExpected) return vm;
+    if (before === undefined) vms.first = vm;
+    else before.next = vm;
+    return vm;
+  }
+
+  #vmOf(vms: KnownVms, projectName: string, name: string): KnownVm {
+    const known = vms.byName.get(name);
     if (known !== undefined) return known;
     const prefix = `${projectName}/vms/`;
     const id = name.startsWith(prefix) ? name.slice(prefix.length) : name;
     if (!ID_ALONE.test(id)) throw new NotPlain('a VM of another project, or an invalid name');
     this.#vmCount++;
-    const vm = { id, layout: NO_VALUES };
-    vms.set(name, vm);
+    const vm = { name, id, layout: NO_VALUES, boot: '', next: undefined };
+    vms.byName.set(name, vm);
     return vm;
   }
 

@@ -207,7 +207,11 @@ class FastWriteSamples {
   #refuse(error: unknown, response: ServerResponse): void {
     this.#answered.failed++;
     const answer = asConnectError(error, METHOD, this.#deps.log);
-    const headers = { 'content-type': 'application/json', ...Object.fromEntries(answer.metadata) };
+    const headers = {
+      [SEQUENCE_HEADER]: this.#deps.positions.current(),
+      'content-type': 'application/json',
+      ...Object.fromEntries(answer.metadata),
+    };
     const body = Buffer.from(JSON.stringify(errorToJson(answer, undefined)));
     this.#send(response, codeToHttpStatus(answer.code), headers, body.toString('latin1'));
   }
@@ -222,7 +226,6 @@ class FastWriteSamples {
     bytes: string,
   ): void {
     response.writeHead(status, {
-      [SEQUENCE_HEADER]: this.#deps.positions.current(),
       ...headers,
       'content-length': bytes.length,
       'cache-control': 'no-store',

@@ -101,7 +101,10 @@ export class Head {
   };
   readonly #memory: HeadMemory;
   readonly #options: HeadOptions;
-  readonly #vms = new Map<string, HeadVm>();
+  /** In the order of their first rows. */
+  readonly #vms = new Set<HeadVm>();
+  /** By project and id: a key of both would be made anew for each row. */
+  readonly #byId = new Map<string, Map<string, HeadVm>>();
   readonly #bySlot: (HeadVm | undefined)[] = [];
   /** Newest sequence of each partition seen. */
   readonly #partitions = new Map<number, number>();
@@ -119,7 +122,7 @@ export class Head {
   }
 
   get vms(): readonly HeadVm[] {
-    return [...this.#vms.values()];
+    return [...this.#vms];
   }
 
   get bytes(): { readonly reserved: number; readonly used: number; readonly max: number } {
@@ -260,7 +263,7 @@ export class Head {
     for (const { partition, firstSequence } of this.#refused.values()) {
       hold(partition, firstSequence);
     }
-    for (const vm of this.#vms.values()) {
+    for (const vm of this.#vms) {
       if (vm.pendingSequence > 0) hold(vm.partition, vm.pendingSequence);
     }
     return floors;
@@ -307,7 +310,7 @@ export class Head {
     const ref = batch.vms[batch.vm[i] as number];
     if (ref === undefined) throw new RangeError(`Row ${i} has no VM`);
     this.counts.refused++;
-    const vm = this.#vms.get(`${ref.project}\n${ref.vm}`);
+    const vm = this.#byId.get(ref.project)?.get(ref.vm);
     if (vm?.refusedSequence === 0) vm.refusedSequence = sequence;
     const timeMs = batch.observedMs[i] as number;
     const known = this.#refused.get(ref.project);
@@ -334,9 +337,7 @@ export class Head {
   #advance(refused: RefusedRows, sequence: number): void {
     refused.firstSequence = Math.max(refused.firstSequence, sequence);
     if (refused.firstSequence <= refused.lastSequence) return;
-    for (const vm of this.#vms.values()) {
-      if (vm.project === refused.project) vm.refusedSequence = 0;
-    }
+    for (const vm of this.#byId.get(refused.project)?.values() ?? []) vm.refusedSequence = 0;
     this.#refused.delete(refused.project);
     this.#publishRefused();
   }
@@ -348,8 +349,8 @@ export class Head {
 
   /** The VM, created if new; undefined if no more fit. */
   #vmOf(project: string, vm: string, partition: number): HeadVm | undefined {
-    const key = `${project}\n${vm}`;
-    const known = this.#vms.get(key);
+    const vms = this.#byId.get(project) ?? new Map<string, HeadVm>();
+    const known = vms.get(vm);
     if (known !== undefined) return known;
     let place: { readonly slot: number; readonly account: HeadAccount };
     try {
@@ -372,7 +373,8 @@ export class Head {
       refusedSequence,
       sinceFlush: undefined,
     };
-    this.#vms.set(key, made);
+    this.#vms.add(made);
+    this.#byId.set(project, vms.set(vm, made));
     this.#bySlot[place.slot] = made;
     return made;
   }
@@ -380,7 +382,10 @@ export class Head {
   #remove(vm: HeadVm): void {
     vm.slab.clear();
     this.#memory.removeVm(vm.slab.slot, vm.vm, vm.account);
-    this.#vms.delete(`${vm.project}\n${vm.vm}`);
+    this.#vms.delete(vm);
+    const vms = this.#byId.get(vm.project);
+    vms?.delete(vm.vm);
+    if (vms?.size === 0) this.#byId.delete(vm.project);
     this.#bySlot[vm.slab.slot] = undefined;
   }
 }
