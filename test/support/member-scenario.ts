@@ -251,11 +251,21 @@ export async function replaceMembers(scenario: Scenario): Promise<number> {
   return untilWebhook(scenario);
 }
 
+/** A silence of a VM, and when the member that owns its project is cut off. */
+interface Silence {
+  /** Silence that is reported, s. */
+  readonly thresholdSeconds: number;
+  readonly cutMs: number;
+}
+
 /**
  * A VM reports once, and the member that owns its project is cut off after `cutMs`. Resolves with
  * the time from its row until its silence is reported, ms. `examine` does not know that rule.
  */
-export async function untilSilenceNoticed(scenario: Scenario, cutMs: number): Promise<number> {
+export async function untilSilenceNoticed(
+  scenario: Scenario,
+  { thresholdSeconds, cutMs }: Silence,
+): Promise<number> {
   const { cluster, receiver } = scenario;
   const { demo } = cluster;
   const vm = 'vm-silent';
@@ -275,7 +285,7 @@ export async function untilSilenceNoticed(scenario: Scenario, cutMs: number): Pr
       displayName: 'Silence',
       metricId: 'telemetry_age_seconds',
       operator: 'GREATER_THAN',
-      threshold: 60,
+      threshold: thresholdSeconds,
       sustainedSeconds: 0,
       severity: 'CRITICAL',
       allVms: true,
