@@ -33,7 +33,7 @@ import { startSystemdHost } from '../../support/systemd-host.ts';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const execute = promisify(execFile);
 const run = async (program: string, ...args: string[]): Promise<string> =>
-  (await execute(program, args, { cwd: root, timeout: 300_000, maxBuffer: 1e8 })).stdout;
+  (await execute(program, args, { cwd: root, timeout: 600_000, maxBuffer: 1e8 })).stdout;
 
 t.setTimeout(840_000);
 
@@ -139,7 +139,7 @@ test('systemd runs the units in their sandboxes: the package, the archive, a col
   ...needs('strip', 'dpkg', 'systemd-nspawn'),
   timeout: 840_000,
 }, async (t) => {
-  const slow = { timeout: 300_000 };
+  const slow = { timeout: 600_000 };
   const host = await startSystemdHost(t);
   const { run } = host;
   for (const name of readdirSync(folder).filter((name) => /\.(deb|gz)$/.test(name))) {
