@@ -13,10 +13,10 @@ import type { Clock } from '../../streams/platform/clock.ts';
 import { nextTurn } from '../../streams/platform/operators.ts';
 import { type AttemptDeps, kindOf } from './attempt.ts';
 import type { DestinationSlots } from './destination-slots.ts';
+import type { DueAttempt } from './due-attempts.ts';
 import { type Opened, openTogether, recheckMembers, renderBody, settleGroup } from './opening.ts';
 import { type EndedAttempt, type ReportedAttempt, recordOutcomes } from './outcome.ts';
 import { BATCH_ITEMS_MAX, ProjectBatches } from './project-batches.ts';
-import type { DueAttempt } from './queues.ts';
 import { refuseLate, sendToChannel, unsealTarget } from './sending.ts';
 import { pathOf } from './stages.ts';
 

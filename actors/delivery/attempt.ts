@@ -9,8 +9,8 @@ import type { Actor } from '../../streams/platform/commit/commit.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import type { Host, ProjectView } from '../platform/host/host-port.ts';
 import type { Bodies, BodySource } from './bodies.ts';
+import type { OpenAttempt } from './due-attempts.ts';
 import type { Notifier, Target } from './notifier-port.ts';
-import type { OpenAttempt } from './queues.ts';
 import type { WriteBatch } from './write-batch.ts';
 
 /** An attempt that was opened by a commit and may be sent until its deadline. */

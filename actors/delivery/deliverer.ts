@@ -17,9 +17,9 @@ import { type AttemptPath, attemptPath } from './attempt-path.ts';
 import { Bodies, BodyGone } from './bodies.ts';
 import { DestinationSlots } from './destination-slots.ts';
 import { Dispatcher } from './dispatcher.ts';
+import { type DueAttempt, deliveriesConsumer, parseDue } from './due-attempts.ts';
 import { consumeUnlessResting, type Egress } from './egress.ts';
 import { type ReportedAttempt, recordLost } from './outcome.ts';
-import { type DueAttempt, deliveriesConsumer, parseDue } from './queues.ts';
 import { WriteBatch } from './write-batch.ts';
 
 /** Wake-ups, rows, and the recipients of an attempt's results. */

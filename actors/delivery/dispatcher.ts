@@ -13,16 +13,15 @@ import type { Host, Instance } from '../platform/host/host-port.ts';
 import { kindOf } from './attempt.ts';
 import { isHeld } from './audience.ts';
 import { attemptEndOf, FIXED } from './breaker.ts';
-import type { Notifier } from './notifier-port.ts';
-import { recheckDelivery } from './opening.ts';
 import {
-  DestinationQueues,
   type DueAttempt,
   nextAttemptOf,
   publishDue,
-  type QueuedDelivery,
   type RecordedAttempt,
-} from './queues.ts';
+} from './due-attempts.ts';
+import type { Notifier } from './notifier-port.ts';
+import { recheckDelivery } from './opening.ts';
+import { DestinationQueues, type QueuedDelivery } from './queues.ts';
 import { Sweeps } from './sweeps.ts';
 
 interface DispatcherDeps {

@@ -29,7 +29,7 @@ import {
   liveMembers,
   type PlacedMember,
 } from './delivery-group.ts';
-import { type DueAttempt, nextAttemptOf } from './queues.ts';
+import { type DueAttempt, nextAttemptOf } from './due-attempts.ts';
 import { Ended, pathOf, type Stage } from './stages.ts';
 
 /**

@@ -14,8 +14,8 @@ import type { Draft, Instance } from '../platform/host/host-port.ts';
 import { type AttemptDeps, delivererActor } from './attempt.ts';
 import { repeatPlainly } from './delivery-group.ts';
 import { pausedNotice, refusedNotice } from './destination-rows.ts';
+import type { DueAttempt, OpenAttempt } from './due-attempts.ts';
 import type { AttemptOutcome } from './notifier-port.ts';
-import type { DueAttempt, OpenAttempt } from './queues.ts';
 import { recordBounce } from './recipients.ts';
 
 type RecordDeps = Pick<AttemptDeps, 'host' | 'random' | 'notifier'>;

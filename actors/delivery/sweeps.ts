@@ -9,8 +9,8 @@ import type { Ownership } from '../../streams/platform/membership/membership.ts'
 import { TimeSlices } from '../../streams/platform/operators.ts';
 import type { Host, Instance } from '../platform/host/host-port.ts';
 import { kindOf } from './attempt.ts';
+import { outstandingDeliveries, type RecordedAttempt } from './due-attempts.ts';
 import type { Notifier } from './notifier-port.ts';
-import { outstandingDeliveries, type RecordedAttempt } from './queues.ts';
 
 /** The rows to sweep, and the handlers of the results. */
 export interface SweepsDeps {

@@ -11,7 +11,7 @@
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance } from 'fastify';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
-import { deliveriesSpec } from '../../actors/delivery/queues.ts';
+import { deliveriesSpec } from '../../actors/delivery/due-attempts.ts';
 import { withRevocationBarrier } from '../../actors/identity/revocation-barrier.ts';
 import { ChangeLimits } from '../../actors/platform/change-limits.ts';
 import type { HostCounters } from '../../actors/platform/host/counters.ts';

@@ -11,7 +11,7 @@
  */
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { deliveriesSpec } from '../../actors/delivery/queues.ts';
+import { deliveriesSpec } from '../../actors/delivery/due-attempts.ts';
 import { SAMPLES_STREAM, samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import {
   assertMadeFrom,

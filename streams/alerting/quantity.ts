@@ -46,8 +46,9 @@ export function readingBeside(value: number, threshold: number, unit: string): s
   const scale = isNear ? exact : scaleOf(value, unit, family);
   const side = Math.sign(value - threshold);
   for (let digits = DIGITS; digits < DIGITS_MAX; digits++) {
-    const shown = rounded(value / scale.size, digits);
-    if (Math.sign(shown * scale.size - threshold) === side) return withUnit(shown, unit, scale);
+    const displayed = rounded(value / scale.size, digits);
+    if (Math.sign(displayed * scale.size - threshold) === side)
+      return withUnit(displayed, unit, scale);
   }
   return withUnit(value / scale.size, unit, scale);
 }

@@ -22,8 +22,8 @@ export interface StreamSpec {
    * reader from its beginning sees every row, then the changes; of rows changed in between it may
    * see only the last form. After a crash of a nats-server, its copy may return a replaced message
    * before the newest one, and restore a message of an erased row (nats-server issue 8505). The
-   * highest sequence is the newest; an append that expects a restored one is refused. Absent =
-   * false.
+   * highest sequence is the newest; an append that expects a restored one may be refused, and one
+   * that expects no message of the subject is accepted then. Absent = false.
    */
   readonly lastOfSubject?: boolean;
   /** Time for which a message id is remembered for de-duplication, ms. */

@@ -10,7 +10,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { type Test, test } from 'tap';
 import { delivererPart } from '../../actors/delivery/deliverer.ts';
-import { deliveriesSpec } from '../../actors/delivery/queues.ts';
+import { deliveriesSpec } from '../../actors/delivery/due-attempts.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
 import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';

@@ -5,8 +5,8 @@
 import { once } from 'node:events';
 import { test } from 'tap';
 import { startTestDelivery } from '../../actors/delivery/audience.ts';
+import { publishDue } from '../../actors/delivery/due-attempts.ts';
 import type { AttemptOutcome } from '../../actors/delivery/notifier-port.ts';
-import { publishDue } from '../../actors/delivery/queues.ts';
 import { supervise } from '../../actors/platform/supervision.ts';
 import type { Delivery, Stream } from '../../streams/platform/stream.ts';
 import { by, PROJECT } from '../support/alerting-on-host.ts';

@@ -3,7 +3,7 @@
  * and the commits that open attempts enforce the bounds.
  */
 import { type Test, test } from 'tap';
-import { type DueAttempt, publishDue } from '../../actors/delivery/queues.ts';
+import { type DueAttempt, publishDue } from '../../actors/delivery/due-attempts.ts';
 import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { nextTurn } from '../../streams/platform/operators.ts';

@@ -4,7 +4,7 @@
 import { test } from 'tap';
 import { retireInstances, rulesWithStaleInstances } from '../../actors/alerting/rule-instances.ts';
 import { seedOf } from '../../actors/alerting/rule-markers.ts';
-import { outstandingDeliveries } from '../../actors/delivery/queues.ts';
+import { outstandingDeliveries } from '../../actors/delivery/due-attempts.ts';
 import type { Host, Page, ProjectReads } from '../../actors/platform/host/host-port.ts';
 import { allInstances, liveInstances } from '../../actors/platform/host/live-instances.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';

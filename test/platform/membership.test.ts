@@ -168,10 +168,11 @@ test('a new member ignores a member that a killed nats-server restored', async (
     message.subject === subject ? { ...message, ...removed } : message,
   );
   const second = start(log, clock, { shows: old });
+  const seen = () => second.member?.members().find(({ node }) => node === ended.member?.node);
   await pass(clock, 4_000);
-  t.ok(second.member?.members().some(({ node }) => node === ended.member?.node));
+  t.equal(seen()?.status, 'acting');
   await pass(clock, 8_000);
-  t.notOk(second.member?.members().some(({ node }) => node === ended.member?.node));
+  t.equal(seen()?.status, 'gone', 'it has ended, and is not one that fell silent');
   t.same(
     shared([first, second]),
     { single: SHARES.length, several: [] },
@@ -185,6 +186,20 @@ test('a new member ignores a member that a killed nats-server restored', async (
   });
   await pass(clock, 1_000);
   t.ok(isApplied, 'a revocation does not wait for it');
+});
+
+test('DUR-13: a live member keeps its shares, even if another misses its rows', async (t) => {
+  const { clock, log } = world();
+  const [first, second] = [start(log, clock), start(log, clock)];
+  await pass(clock, 8_000);
+  const before = owned(first);
+  const subject = memberSubject(first.member?.node ?? '');
+  second.wire.misses = (message) => message.subject === subject;
+  for (let looks = 0; looks < 50; looks++) {
+    await pass(clock, 200);
+    t.same(owned(first), before);
+  }
+  t.same(shared([first, second]), { single: SHARES.length, several: [] });
 });
 
 test('a cut-off member stops acting, and reports it', async (t) => {

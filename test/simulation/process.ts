@@ -13,7 +13,7 @@ import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
 import { delivererPart } from '../../actors/delivery/deliverer.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
-import { deliveriesSpec } from '../../actors/delivery/queues.ts';
+import { deliveriesSpec } from '../../actors/delivery/due-attempts.ts';
 import { createRecipientLinks } from '../../actors/delivery/recipient-links.ts';
 import { type Accounts, createAccounts } from '../../actors/identity/accounts.ts';
 import { createKeys, type Keys } from '../../actors/identity/keys.ts';

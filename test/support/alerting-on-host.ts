@@ -15,7 +15,7 @@ import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import type { Destinations, DestinationsDeps } from '../../actors/delivery/destinations-port.ts';
-import { deliveriesSpec } from '../../actors/delivery/queues.ts';
+import { deliveriesSpec } from '../../actors/delivery/due-attempts.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import type { Instance } from '../../actors/platform/host/host-port.ts';
 import { allInstances } from '../../actors/platform/host/live-instances.ts';

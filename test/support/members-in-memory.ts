@@ -70,6 +70,8 @@ function connect(log: FaultyLog, world: VirtualClock, clock: OwnClock) {
     readsNothing: false,
     /** First message of a read from the beginning, though the stream does not have it. */
     shows: undefined as StreamMessage | undefined,
+    /** Messages that another of their subject replaces before they are read. */
+    misses: (_: StreamMessage) => false,
     delayMs: () => 0,
     refuses: (_: Append) => false,
   };
@@ -98,7 +100,7 @@ function connect(log: FaultyLog, world: VirtualClock, clock: OwnClock) {
           await clock.running();
           if (wire.isCut) throw new StreamUnavailable('The read broke off', 'refused');
           while (wire.readsNothing) await leg(100);
-          yield message;
+          if (!wire.misses(message)) yield message;
         }
       },
     };

@@ -164,13 +164,13 @@ function isCount(vcpus: number): boolean {
 
 /** One message per VM, the same in every round as long as the same readings are left out. */
 function faultOf({ vm, displayName }: ObservedRow, { named, leftOut }: RowFit): SourceFault {
-  const told = named
+  const sentences = named
     .slice(0, REPEATED_MAX)
     .map(({ series, reason, message }) =>
       message === undefined ? `${series || 'the row'}: ${reason}` : message,
     );
-  const more = leftOut > told.length ? ` ${leftOut - told.length} more.` : '';
+  const more = leftOut > sentences.length ? ` ${leftOut - sentences.length} more.` : '';
   const name = JSON.stringify(oneLine(displayName, SHOWN_MAX));
-  const message = `readings of VM ${name} cannot be stored and are left out. ${told.join(' ')}${more}`;
+  const message = `readings of VM ${name} cannot be stored and are left out. ${sentences.join(' ')}${more}`;
   return { reason: 'NOT_STORABLE', message, vm: oneLine(vm, SHOWN_MAX) };
 }

@@ -46,14 +46,14 @@ export function reads<I extends DescMessage, O extends DescMessage, R extends Me
 }: Reading<I, O, R>): Action['run'] {
   return async (context) => {
     const api = context.api(caller);
-    const asked = await request(context, api);
+    const message = await request(context, api);
     const answer = every
       ? create(method.output, {
-          [every]: await everyItem(api, method, asked, every),
+          [every]: await everyItem(api, method, message, every),
         } as MessageInitShape<O>)
-      : await api.call(method, asked);
+      : await api.call(method, message);
     context.print(
-      context.json ? messageDocument(method.output, answer) : await text(answer, context, asked),
+      context.json ? messageDocument(method.output, answer) : await text(answer, context, message),
     );
     const nextPageToken = nextTokenOf(answer);
     if (!context.json && nextPageToken)

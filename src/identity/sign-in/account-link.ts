@@ -8,7 +8,7 @@ import { type SealedTexts, sealTexts } from './sealed-texts.ts';
 export interface AccountLink {
   readonly issuer: string;
   readonly subject: string;
-  /** Id of the session that was asked. */
+  /** Id of the session that requested the link. */
   readonly session: string;
 }
 

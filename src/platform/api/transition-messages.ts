@@ -50,12 +50,12 @@ function displayedPerson(people: ProjectView, person: string): Omit<DisplayedAct
 
 /**
  * A `svc.audit.v1.Transition`.
- * @param told what its project's rows say about it; `sentence` is '' if no one acted
+ * @param described facts from the rows of its project; `sentence` is '' if no one acted
  */
 export function transitionMessage(
   transition: RecordedTransition,
   showActor: (by: Actor) => DisplayedActor,
-  told: {
+  described: {
     readonly instanceName: string;
     readonly instanceDisplayName?: string;
     readonly sentence?: string;
@@ -76,7 +76,7 @@ export function transitionMessage(
     fromJson: from === null ? '' : JSON.stringify(from),
     toJson: JSON.stringify(to),
     requestId: requestId ?? '',
-    ...told,
+    ...described,
     fromStates: from === null ? [] : stateIds(machine, from),
     toStates: stateIds(machine, to),
     ...(observedMs !== undefined && { observedUnixMs: BigInt(observedMs) }),

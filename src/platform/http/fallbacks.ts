@@ -121,8 +121,8 @@ export function answerUnrouted(
     : 'The path is not valid: % must be followed by two hexadecimal digits of UTF-8';
   const refusal = new Refusal('INVALID_FIELD', message);
   const { method, url, headers } = request.raw;
-  const asked = { method: method ?? 'GET', url: url ?? '/', accept: headers.accept ?? '' };
-  const { type, body } = errorAnswer(asked, refusal);
+  const requested = { method: method ?? 'GET', url: url ?? '/', accept: headers.accept ?? '' };
+  const { type, body } = errorAnswer(requested, refusal);
   for (const [name, value] of toConnectError(refusal).metadata) reply.header(name, value);
   reply.header('x-request-id', request.id);
   void reply

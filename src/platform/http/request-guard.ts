@@ -114,8 +114,8 @@ function refuse(
   response: ServerResponse,
   { refusal, status = httpStatusOf(refusal.reason) }: { refusal: Refusal; status?: number },
 ): void {
-  const asked = { method, url: originForm(url), accept: headers.accept ?? '' };
-  const { type, body } = errorAnswer(asked, refusal);
+  const requested = { method, url: originForm(url), accept: headers.accept ?? '' };
+  const { type, body } = errorAnswer(requested, refusal);
   response
     .writeHead(status, {
       connection: 'close',

@@ -44,7 +44,7 @@ export class StreamCopies {
   /** As of the last description. */
   #seen: readonly StreamDescription[] = [];
 
-  /** @param asked number from the settings; undefined: 3 if the server is in a cluster, else 1 */
+  /** @param requested number from the settings; undefined: 3 for a cluster of servers, else 1 */
   constructor(connection: JetStreamConnection, requested?: Copies) {
     this.#connection = connection;
     this.#requested = requested;

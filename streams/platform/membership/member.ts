@@ -466,23 +466,21 @@ class Member implements Membership {
   }
 
   /**
-   * Declares silent members dead, unless they have returned. A silent member's row that is not the
-   * last one of its subject, and that no later row follows, is not in the stream: a nats-server
-   * that was killed restores removed rows (nats-server issue 8505). Such a member is dropped.
+   * Declares silent members dead, unless they have returned. The last known row of one may not be in
+   * the stream: a nats-server that was killed restores rows of members that ended long ago
+   * (nats-server issue 8505). A row that has to be the only one of its member then repeats the end.
+   * If the member has a newer row, which a slow reader may not see before the next one replaces it,
+   * the stream refuses both.
    */
   async #declareDead(): Promise<void> {
     if (this.refusal() !== undefined) return;
-    const { stream } = this.#options;
-    const passed: { readonly node: string; readonly sequence: number }[] = [];
     for (const { record, sequence } of this.#roster.silent(this.#elapsed())) {
-      const dead: MemberRecord = { ...record, state: 'gone', declaredBy: this.node };
-      const outcome = await this.#append(memberSubject(record.node), dead, sequence);
-      if (outcome.kind === 'wrongLastSequence') passed.push({ node: record.node, sequence });
+      const ended: MemberRecord = { ...record, state: 'gone' };
+      const dead: MemberRecord = { ...ended, declaredBy: this.node };
+      const subject = memberSubject(record.node);
+      const { kind } = await this.#append(subject, dead, sequence);
+      if (kind === 'wrongLastSequence') await this.#append(subject, ended, 0);
     }
-    if (passed.length === 0) return;
-    const { lastSequence } = await stream.state(clusterSpec.name);
-    await this.#known(lastSequence);
-    for (const { node, sequence } of passed) this.#roster.drop(node, sequence);
   }
 
   /** Updates the live members and this member's shares, and notifies listeners of a change. */

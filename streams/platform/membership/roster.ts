@@ -271,13 +271,6 @@ export class Roster {
     });
   }
 
-  /** Drops the member if its newest row is still the one at `sequence`. */
-  drop(node: string, sequence: number): void {
-    if (this.#members.get(node)?.sequence !== sequence) return;
-    this.#members.delete(node);
-    this.#version++;
-  }
-
   /**
    * Position in SAMPLES up to which the owner of a partition has decided its entries; undefined
    * until it has reported one under its current lease.

@@ -292,8 +292,13 @@ for (const version of VERSIONS) {
     t.test('issue 8505: a killed server restores erased rows, by version', async (t) => {
       const { server, stream } = await setUp(t, program);
       await stream.ensure({ ...SPEC, name: 'ROWS', subjects: ['rows.>'], lastOfSubject: true });
-      const write = (row: string, text: string) =>
-        stream.append({ stream: 'ROWS', subject: `rows.${row}`, data: Buffer.from(text) });
+      const write = (row: string, text: string, expected?: number) =>
+        stream.append({
+          stream: 'ROWS',
+          subject: `rows.${row}`,
+          data: Buffer.from(text),
+          ...(expected !== undefined && { expectedLastSubjectSequence: expected }),
+        });
       await write('replaced', 'first');
       await write('once', 'only');
       await write('replaced', 'second');
@@ -316,6 +321,16 @@ for (const version of VERSIONS) {
         'nats-server 2.15.1': ['first', 'kept'],
       };
       t.same(await rows(), by[version], 'see docs/operations/cluster.md');
+      // As a member declares another dead.
+      for (const [row, sequence] of [
+        ['replaced', 1],
+        ['once', 2],
+      ] as const) {
+        const { kind } = await write(row, 'ended', sequence);
+        const last = kind === 'appended' ? kind : (await write(row, 'ended', 0)).kind;
+        t.equal(last, 'appended', `${row} can be ended`);
+      }
+      t.same(await rows(), ['kept', 'ended', 'ended']);
     });
 
     t.test('a reader that pauses longer than heartbeats and pulls loses nothing', async (t) => {

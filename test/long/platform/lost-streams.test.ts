@@ -7,7 +7,11 @@ import { join } from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import t, { type Test, test } from 'tap';
-import { deliveriesConsumer, deliveriesSpec, publishDue } from '../../../actors/delivery/queues.ts';
+import {
+  deliveriesConsumer,
+  deliveriesSpec,
+  publishDue,
+} from '../../../actors/delivery/due-attempts.ts';
 import { samplesSpec } from '../../../actors/telemetry/sample-log.ts';
 import { systemClock } from '../../../streams/platform/clock.ts';
 import { eventsStream } from '../../../streams/platform/commit/events.ts';

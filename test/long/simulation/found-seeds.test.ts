@@ -18,6 +18,9 @@ const FOUND = {
   1002251: 1,
   // A rule waited for a member that got its lease while it scanned other projects (rules.test.ts).
   900455: 2,
+  // A live member was dropped, because its newest row was replaced before it was read
+  // (membership.test.ts).
+  465: 3,
 } as const;
 
 for (const [seed, members] of Object.entries(FOUND)) {

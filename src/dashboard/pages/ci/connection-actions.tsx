@@ -7,12 +7,11 @@ import type { VNode } from 'preact';
 import { ActDialog, type DialogFrame, useDialogs } from '../../components/act-dialog.tsx';
 import { ActionButton } from '../../components/action-button.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
-import { TextField } from '../../components/fields.tsx';
 import { useMutation } from '../../data/mutation.ts';
 import { idOf } from '../../data/names.ts';
 import { navigate } from '../../router/location.ts';
 import { pathOf } from '../../router/match.ts';
-import { Permissions } from './parts.tsx';
+import { NameField, Permissions } from './parts.tsx';
 import { type Connection, useServiceAccount } from './queries.ts';
 import { texts as allTexts } from './texts.ts';
 
@@ -136,14 +135,7 @@ function Edit(props: ActionsProps & Pick<DialogFrame, 'onClose'>): VNode {
       onSaved={onChanged}
     >
       <p>{texts.editHelp}</p>
-      <TextField
-        label={texts.name}
-        value={displayName.value}
-        maxLength={100}
-        onInput={(value) => {
-          displayName.value = value;
-        }}
-      />
+      <NameField label={texts.name} name={displayName} />
       <Permissions
         legend={allTexts.review.capabilities}
         help={allTexts.start.capabilitiesHelp}

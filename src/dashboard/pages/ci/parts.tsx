@@ -2,10 +2,11 @@
  * Shared parts of the keyless CI pages: claims, permissions, variables and reasons for refusals.
  */
 
+import type { Signal } from '@preact/signals';
 import { type ComponentChildren, Fragment, type VNode } from 'preact';
 import { Badge, StateBadge } from '../../components/badges.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
-import { CheckField, FieldGroup } from '../../components/fields.tsx';
+import { CheckField, FieldGroup, TextField } from '../../components/fields.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { programOrigin } from '../../router/location.ts';
 import type { Claim, Connection, Verification } from './queries.ts';
@@ -152,6 +153,21 @@ export function CopiedFact(props: { readonly title: string; readonly value: stri
         <CopyButton text={props.value} />
       </dd>
     </div>
+  );
+}
+
+/** Field for the name of a connection. */
+export function NameField(props: { readonly label: string; readonly name: Signal<string> }): VNode {
+  const { label, name } = props;
+  return (
+    <TextField
+      label={label}
+      value={name.value}
+      maxLength={100}
+      onInput={(value) => {
+        name.value = value;
+      }}
+    />
   );
 }
 

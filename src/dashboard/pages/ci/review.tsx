@@ -5,14 +5,14 @@
 import { type Signal, useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { ActionButton } from '../../components/action-button.tsx';
-import { CheckField, FieldGroup, TextField } from '../../components/fields.tsx';
+import { CheckField, FieldGroup } from '../../components/fields.tsx';
 import { MutationStatus } from '../../components/mutation-status.tsx';
 import { NoticeBox } from '../../components/notice-box.tsx';
 import { msOf, Time } from '../../components/time.tsx';
 import type { Loader } from '../../data/loaded.ts';
 import { isUnsettled, useMutation, useSaved } from '../../data/mutation.ts';
 import { query } from '../../router/location.ts';
-import { ClaimTable, claimText, Permissions } from './parts.tsx';
+import { ClaimTable, claimText, NameField, Permissions } from './parts.tsx';
 import {
   type Claim,
   changedClaims,
@@ -114,14 +114,7 @@ function Approval({ verification, changed, loader }: ApprovalProps): VNode {
           }}
         />
       )}
-      <TextField
-        label={texts.name}
-        value={displayName.value}
-        maxLength={100}
-        onInput={(value) => {
-          displayName.value = value;
-        }}
-      />
+      <NameField label={texts.name} name={displayName} />
       <ActionButton
         needs="OWNER"
         effect={texts.approveEffect}
