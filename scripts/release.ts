@@ -1,6 +1,6 @@
 /**
- * `npm run release [-- --folder DIR] [--version V] [--sign KEY] [--builder NAME]`: builds the artefacts of a release from this
- * checkout with its dependencies installed, and needs no network.
+ * `npm run release [-- --folder DIR] [--version V] [--sign KEY] [--builder NAME] [--fast]`: builds the artefacts of a release
+ * from this checkout with its dependencies installed, and needs no network. `--fast` hardly compresses, for tests.
  *
  *     svc-VERSION-linux-ARCH.tar.gz   the program with its Node and all its dependencies: unpack
  *     and run bin/svc
@@ -21,6 +21,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import packageJson from '../package.json' with { type: 'json' };
 import { buildDashboard } from './build-dashboard.mjs';
+import { COMPRESSION } from './release/compression.ts';
 import { assembleDebian } from './release/debian.ts';
 import { assembleProgram, bytesOf } from './release/program.ts';
 import { assembleSdk } from './release/sdk-package.ts';
@@ -40,6 +41,7 @@ const { values } = parseArgs({
     version: { type: 'string', default: packageJson.version },
     sign: { type: 'string' },
     builder: { type: 'string' },
+    fast: { type: 'boolean', default: false },
   },
 });
 // Folders that are made here are readable by everyone, whatever the builder's umask; files follow
@@ -47,6 +49,7 @@ const { values } = parseArgs({
 process.umask(0o022);
 const folder = resolve(values.folder);
 const { version } = values;
+const compression = COMPRESSION[values.fast ? 'fast' : 'release'];
 const scratch = mkdtempSync(join(tmpdir(), 'svc-release-'));
 try {
   await release();
@@ -88,7 +91,8 @@ async function release(): Promise<void> {
     const tree = join(scratch, 'debian');
     const program = join(scratch, `svc-${version}-linux-${process.arch}`);
     assembleDebian(tree, { program, version, arch, bytes: bytesOf(program) });
-    run('dpkg-deb', '--root-owner-group', '-Zxz', '-z1', '--build', tree, join(folder, name));
+    const file = join(folder, name);
+    run('dpkg-deb', '--root-owner-group', ...compression.debian, '--build', tree, file);
     return written(name);
   }
 
@@ -112,7 +116,7 @@ async function release(): Promise<void> {
     run('chmod', '--recursive', 'u=rwX,go=rX', join(scratch, tree));
     run(
       ...['tar', '--sort=name', `--mtime=@${seconds}`, '--owner=0', '--group=0', '--numeric-owner'],
-      ...['-I', 'gzip -n', '-C', scratch, '-cf', join(folder, name), tree],
+      ...['-I', compression.archive, '-C', scratch, '-cf', join(folder, name), tree],
     );
     return written(name);
   }

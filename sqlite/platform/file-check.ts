@@ -104,22 +104,39 @@ function textOf(error: unknown): string {
 
 /** Compares with a new database of the same migrations, whose texts are never edited. */
 function checkSchema(database: SqliteDatabase, schema: FileSchema, report: Report): void {
+  const expected = expectedOf(schema);
+  const found = schemaOf(database);
+  // Anything else in the file is an operator's own, such as an index or statistics.
+  for (const [name, definition] of expected.definitions) {
+    if (found.get(name) === definition) continue;
+    const detail = 'the text of its definition differs from what the program created';
+    report({ kind: 'structure', table: name, row: null, detail });
+  }
+  if (expected.migrations !== migrationsOf(database)) {
+    const detail = 'the migrations differ from those of the program';
+    report({ kind: 'structure', table: 'schema_migrations', row: null, detail });
+  }
+}
+
+interface Expected {
+  /** Text of each definition by its name. */
+  readonly definitions: ReadonlyMap<string, string>;
+  readonly migrations: string;
+}
+
+/** Contents of a new database, which is made once for each schema. */
+const expectations = new WeakMap<FileSchema, Expected>();
+
+function expectedOf(schema: FileSchema): Expected {
+  const known = expectations.get(schema);
+  if (known) return known;
   const fresh = new Database(':memory:');
   try {
     addChecksumFunction(fresh);
     migrate(fresh, schema.migrations, schema.area);
-    const expected = schemaOf(fresh);
-    const found = schemaOf(database);
-    // Anything else in the file is an operator's own, such as an index or statistics.
-    for (const [name, definition] of expected) {
-      if (found.get(name) === definition) continue;
-      const detail = 'the text of its definition differs from what the program created';
-      report({ kind: 'structure', table: name, row: null, detail });
-    }
-    if (migrationsOf(fresh) !== migrationsOf(database)) {
-      const detail = 'the migrations differ from those of the program';
-      report({ kind: 'structure', table: 'schema_migrations', row: null, detail });
-    }
+    const expected = { definitions: schemaOf(fresh), migrations: migrationsOf(fresh) };
+    expectations.set(schema, expected);
+    return expected;
   } finally {
     fresh.close();
   }

@@ -15,6 +15,7 @@ import {
 import { createClient } from '../../src/sdk/index.ts';
 import type { DemoWorld } from './cli-against-service.ts';
 import { codeBlock } from './code-blocks.ts';
+import { componentCache } from './components.ts';
 import { dataFolder, until } from './program.ts';
 
 const run = promisify(execFile);
@@ -36,8 +37,12 @@ export function typescriptProgram(folder: string, name: string, page = 'sdk.md')
   return { file: process.execPath, args: [file], folder };
 }
 
-/** Go settings: no network, no C compiler, and no files in the home folder. */
-export function goEnvironment(cache: string): Environment {
+/**
+ * Go settings: no network, no C compiler, and no files in the home folder. All checkouts share the
+ * build cache, because it takes half a minute to compile the standard library.
+ */
+export function goEnvironment(): Environment {
+  const cache = join(componentCache, 'go');
   return {
     GOFLAGS: '-mod=mod',
     GOPROXY: 'off',

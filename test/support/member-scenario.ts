@@ -42,6 +42,8 @@ export interface Scenario {
   readonly startedMs: number;
   /** VMs without an incident, in turn. */
   readonly nextVm: () => string;
+  /** Recoveries of VMs that still breach. */
+  readonly recoveries: Promise<void>[];
 }
 
 interface Rule extends ExpectedRule {
@@ -90,7 +92,8 @@ export async function startScenario(
   await load.written(names);
   let used = 0;
   const nextVm = () => names[used++ % names.length] ?? '';
-  return { cluster, load, receiver, owner, rules, destination, startedMs, nextVm };
+  const recoveries: Promise<void>[] = [];
+  return { cluster, load, receiver, owner, rules, destination, startedMs, nextVm, recoveries };
 }
 
 async function createDestination(demo: Demo, url: string): Promise<string> {
@@ -157,7 +160,8 @@ async function post(baseUrl: string, key: string, method: string, request: objec
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Time from the call to the webhook of a VM that breaches from now on, ms. The VM then recovers.
+ * Time from the call to the webhook of a VM that breaches from now on, ms. The VM recovers later,
+ * beside what the scenario does next.
  */
 export async function untilWebhook(scenario: Scenario): Promise<number> {
   const { load, receiver } = scenario;
@@ -168,8 +172,7 @@ export async function untilWebhook(scenario: Scenario): Promise<number> {
     atMs >= sinceMs && body.type === 'incident.firing' && vmOf(body.data) === vm;
   const first = await until(`a webhook of ${vm}`, () => receiver.received.find(isIt));
   // Longer than the three seconds that the rule requires.
-  await sleep(4_000);
-  load.set([vm], GOOD);
+  scenario.recoveries.push(sleep(4_000).then(() => load.set([vm], GOOD)));
   return first.atMs - sinceMs;
 }
 
@@ -254,11 +257,21 @@ export async function replaceMembers(scenario: Scenario): Promise<number> {
   return untilWebhook(scenario);
 }
 
+/** A silence of a VM, and when the member that owns its project is cut off. */
+interface Silence {
+  /** Silence that is reported, s. */
+  readonly thresholdSeconds: number;
+  readonly cutMs: number;
+}
+
 /**
  * A VM reports once, and the member that owns its project is cut off after `cutMs`. Resolves with
  * the time from its row until its silence is reported, ms. `examine` does not know that rule.
  */
-export async function untilSilenceNoticed(scenario: Scenario, cutMs: number): Promise<number> {
+export async function untilSilenceNoticed(
+  scenario: Scenario,
+  { thresholdSeconds, cutMs }: Silence,
+): Promise<number> {
   const { cluster, receiver } = scenario;
   const { demo } = cluster;
   const vm = 'vm-silent';
@@ -278,7 +291,7 @@ export async function untilSilenceNoticed(scenario: Scenario, cutMs: number): Pr
       displayName: 'Silence',
       metricId: 'telemetry_age_seconds',
       operator: 'GREATER_THAN',
-      threshold: 60,
+      threshold: thresholdSeconds,
       sustainedSeconds: 0,
       severity: 'CRITICAL',
       allVms: true,
@@ -408,10 +421,13 @@ export interface Outcome extends Findings {
 }
 
 /**
- * Stops the load, waits until no work is in progress, and checks everything through every member.
+ * Waits until all VMs have recovered, stops the load, waits until no work is in progress, and checks
+ * everything through every member.
  */
 export async function examine(scenario: Scenario): Promise<Outcome> {
   const { cluster, load } = scenario;
+  await Promise.all(scenario.recoveries);
+  await load.written([...load.acknowledged.keys()]);
   await load.stop();
   const { members } = cluster;
   const incidents: string[] = [];

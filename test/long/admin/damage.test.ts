@@ -29,6 +29,13 @@ const vms = Array.from({ length: 12 }, (_, i) => `vm-${i}`);
 
 /** A folder with people, keys, rules, incidents, secrets and samples, and no service on it. */
 async function installation(t: Test): Promise<string> {
+  stopped ??= stoppedInstallation();
+  return copyOf(t, await stopped);
+}
+
+let stopped: Promise<string> | undefined;
+
+async function stoppedInstallation(): Promise<string> {
   const folder = join(dataFolder(t), 'data');
   const program = await startService(t, folder);
   await saveRule(program, []);
@@ -85,8 +92,10 @@ test('DUR-29: a flipped bit in any page of any database is found, or changes no 
   t.comment(flipTable(flips).join('\n'));
 });
 
-/** A folder whose service was killed: its write-ahead logs are not empty. */
-async function killedInstallation(t: Test) {
+/** A folder whose service was killed: its write-ahead logs are not empty. Tests change copies. */
+let killed: Promise<string> | undefined;
+
+async function killedInstallation(): Promise<string> {
   const folder = join(dataFolder(t), 'data');
   const program = await startProgram(t, folder);
   await saveRule(program, []);
@@ -106,7 +115,8 @@ const refusalOf = async (t: Test, folder: string): Promise<string> => {
 };
 
 test('a flipped bit inside of a write-ahead log refuses the start and names the frame', async (t) => {
-  const sound = await killedInstallation(t);
+  killed ??= killedInstallation();
+  const sound = await killed;
   for (const file of ['events.db', 'samples.db'] as const) {
     const size = statSync(join(sound, `${file}-wal`)).size;
     for (const at of [17, 40, 60, 4_000, Math.floor(size / 3)]) {
@@ -122,7 +132,8 @@ test('a flipped bit inside of a write-ahead log refuses the start and names the 
 });
 
 test('DUR-29: a write-ahead log that was cut refuses the start', async (t) => {
-  const sound = await killedInstallation(t);
+  killed ??= killedInstallation();
+  const sound = await killed;
   for (const bytes of [0, 32 + 4_120, 32 + 3 * 4_120 + 100]) {
     const folder = copyOf(t, sound);
     truncateSync(join(folder, 'events.db-wal'), bytes);
@@ -152,11 +163,11 @@ test('DUR-29: a cut log of secrets or one-time keys refuses the start, and verif
     await onceStore.takeOnce(`key ${i}`, systemClock.now() + 60_000);
   }
   // The copy has the logs of a killed process.
-  const killed = copyOf(t, folder);
+  const withLogs = copyOf(t, folder);
   secrets.close();
   onceStore.close();
   for (const file of ['secrets.db', 'claims.db']) {
-    const whole = copyOf(t, killed);
+    const whole = copyOf(t, withLogs);
     mark(whole, file);
     t.equal(await refusalOf(t, copyOf(t, whole)), 'started', `${file}: whole`);
     for (const bytes of [0, 32, 32 + 4_120 + 100, 32 + 3 * 4_120]) {

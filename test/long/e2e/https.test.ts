@@ -120,8 +120,8 @@ test(
     await t.test(
       'a program with the Go SDK trusts the authority as the page describes',
       async (t) => {
-        const env = goEnvironment(fileURLToPath(new URL('../../../.tap/go', import.meta.url)));
-        const built = await buildGoPrograms(componentPath('go'), dataFolder(t), ['watch'], env);
+        const go = componentPath('go');
+        const built = await buildGoPrograms(go, dataFolder(t), ['watch'], goEnvironment());
         const watch = built('watch');
         const settings = {
           SVC_ENDPOINT: `https://localhost:${port}`,

@@ -22,7 +22,7 @@ import {
   untilReady,
   untilWebhook,
 } from '../../support/member-scenario.ts';
-import { type Member, masterKeyFile, startMembers } from '../../support/members.ts';
+import { type Member, type MemberCluster, masterKeyFile } from '../../support/members.ts';
 import { natsServerFor } from '../../support/nats-server.ts';
 import { dataFolder, runToEnd, until } from '../../support/program.ts';
 
@@ -62,6 +62,9 @@ test('DUR-27: faults of three members lose nothing acknowledged', needs(nats), a
   t.same(findingsOf({ rows, fired, sent, duplicates, ...outcome }), NOTHING_FOUND);
   const { failures } = scenario.load;
   t.notOk(failures.has(400) || failures.has(500), 'no failure except "not now"');
+  await t.test('DUR-27: rejected starts give the reason and harm no member', async (t) => {
+    await rejectedStarts(t, scenario.cluster);
+  });
 });
 
 test(
@@ -135,8 +138,7 @@ async function skewedClock(t: Test, scenario: Scenario): Promise<void> {
   }
 }
 
-test('DUR-27: rejected starts give the reason and harm no member', needs(nats), async (t) => {
-  const cluster = await startMembers(t, 1, scenarioSettings);
+async function rejectedStarts(t: Test, cluster: MemberCluster): Promise<void> {
   const [member] = cluster.members;
   const url = cluster.nats.urls.join(',');
   const refusal = async (settings: Readonly<Record<string, string>>): Promise<string> => {
@@ -172,4 +174,4 @@ test('DUR-27: rejected starts give the reason and harm no member', needs(nats), 
   const { demo } = cluster;
   const rules = await callAt(demo.baseUrl, demo, 'monitoring.v1.AlertService/ListAlertRules', {});
   t.ok(rules, 'afterwards the member answers');
-});
+}

@@ -2,7 +2,7 @@
  * Every page of routes.ts in Chromium (`every-page.ts`): with its data, without data, and for a
  * missing resource; in both themes, on a phone and a desktop. Then open dialogs.
  */
-import { test } from 'tap';
+import t, { test } from 'tap';
 import type { PageName } from '../../../../src/dashboard/routes.ts';
 import { needs } from '../../../support/components.ts';
 import {
@@ -12,6 +12,8 @@ import {
   PHONE,
   startEveryPage,
 } from '../../../support/every-page.ts';
+
+t.setTimeout(840_000);
 
 /**
  * Every rule once at each width and once in each theme. At one width, the themes differ only in

@@ -3,11 +3,13 @@
  * viewer: the policy is never violated, no other origin is contacted, nothing is logged, and no
  * request of a page is denied.
  */
-import { test } from 'tap';
+import t, { test } from 'tap';
 import type { PageRole } from '../../../../src/dashboard/routes.ts';
 import { showsItsData } from '../../../support/busy-project/displayed.ts';
 import { needs } from '../../../support/components.ts';
 import { startEveryPage } from '../../../support/every-page.ts';
+
+t.setTimeout(840_000);
 
 const ROLES: readonly PageRole[] = ['SIGNED_IN', 'VIEWER', 'EDITOR', 'OWNER'];
 
