@@ -276,7 +276,8 @@ function licensesOf(outputs) {
     if (!file) throw new Error(`${name} has no licence file, whose text must be delivered with it`);
     return `${name} ${version} (${license})\n\n${readFileSync(join(root, folder, file), 'utf8')}`;
   });
-  return parts.join(`\n${'-'.repeat(80)}\n\n`);
+  const icons = readFileSync(join(sources, 'LICENSE-lucide.txt'), 'utf8');
+  return [...parts, `lucide, the icons\n\n${icons}`].join(`\n${'-'.repeat(80)}\n\n`);
 }
 
 /**

@@ -10,13 +10,13 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EXTERNAL } from '../build-program.mjs';
+import { isUnused } from '../drop-unused.mjs';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -27,11 +27,8 @@ const FILES = ['package.json', 'README.md', 'CHANGELOG.md', 'SECURITY.md'];
 /** Packages of the running program. All others are in its bundle. */
 const PACKAGES: readonly string[] = [...EXTERNAL, `node-linux-${process.arch}`];
 
-/** Parts of packages that are not read at run time: sources, types, pages. */
-const UNUSED = [
-  /^(better-sqlite3\/(deps|src|binding\.gyp)|node-linux-\w+\/(include|share))(\/|$)/,
-  /\.(map|md|markdown|d\.[cm]?ts)$/,
-];
+/** Files of packages that are for programmers: types and pages. */
+const FOR_PROGRAMMERS = /\.(map|md|markdown|d\.[cm]?ts)$/;
 
 /** `bin/svc` runs with the Node beside it, wherever it is called from. */
 const LAUNCHER = `#!/bin/sh
@@ -45,7 +42,6 @@ export function assembleProgram(folder: string, version: string): void {
   for (const file of filesOf(PARTS)) copy(file, folder);
   for (const file of FILES) copy(file, folder);
   for (const name of PACKAGES) copy(`node_modules/${name}`, folder);
-  dropOtherPlatforms(folder);
   // Its symbols are only for debuggers of Node itself.
   execFileSync('strip', [join(folder, ofArch('node_modules/node-linux-ARCH/bin/node'))]);
   writeFileSync(join(folder, 'bin/svc'), ofArch(LAUNCHER));
@@ -70,20 +66,13 @@ function filesOf(parts: readonly string[]): string[] {
   return listed.split('\0').filter((file) => file !== '' && existsSync(join(root, file)));
 }
 
-function dropOtherPlatforms(folder: string): void {
-  const prebuilds = join(folder, 'node_modules/better-sqlite3/prebuilds');
-  for (const name of readdirSync(prebuilds)) {
-    if (!name.startsWith(`linux-${process.arch}`))
-      rmSync(join(prebuilds, name), { recursive: true });
-  }
-}
-
 function copy(path: string, folder: string): void {
   const to = join(folder, path);
   mkdirSync(dirname(to), { recursive: true });
   const filter = (from: string): boolean => {
     const [, inPackages] = /(?:^|\/)node_modules\/(.*)$/.exec(relative(root, from)) ?? [];
-    return inPackages === undefined || !UNUSED.some((pattern) => pattern.test(inPackages));
+    if (inPackages === undefined) return true;
+    return !isUnused(inPackages) && !FOR_PROGRAMMERS.test(inPackages);
   };
   cpSync(join(root, path), to, { recursive: true, dereference: true, filter });
 }

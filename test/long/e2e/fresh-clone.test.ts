@@ -34,6 +34,10 @@ test('a fresh clone without dev dependencies runs, with its pages', async (t) =>
     existsSync(join(clone, 'node_modules', name)),
   );
   t.same(installed, []);
+  const [kilobytes] = (await execute('du', ['-sk', 'node_modules'], { cwd: clone })).stdout.split(
+    '\t',
+  );
+  t.ok(Number(kilobytes) * 1024 <= 200e6, `${kilobytes} KiB of packages`);
 
   const child = spawn('npm', ['start'], {
     cwd: clone,

@@ -32,7 +32,7 @@ import { startSystemdHost } from '../../support/systemd-host.ts';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const execute = promisify(execFile);
 const run = async (program: string, ...args: string[]): Promise<string> =>
-  (await execute(program, args, { cwd: root, timeout: 300_000, maxBuffer: 1e8 })).stdout;
+  (await execute(program, args, { cwd: root, timeout: 900_000, maxBuffer: 1e8 })).stdout;
 
 const { version } = packageJson;
 const before = '1.1.1';
