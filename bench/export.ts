@@ -1,6 +1,6 @@
 /**
  * A scrape of one whole shard (500 VMs with 15 series each) over HTTP, as sent by Prometheus,
- * repeatedly: its duration, and the delay of the service's event loop meanwhile. First without
+ * repeatedly: its duration, and the delay of the service's event loop during it. First without
  * load, then beside senders.
  */
 import { mkdtempSync, rmSync } from 'node:fs';

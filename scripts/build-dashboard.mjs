@@ -120,8 +120,8 @@ const SHARED = [
 ];
 
 /**
- * Types vanish in the build, so what is left was imported as a value. The server's code stays on
- * the server, and so do the messages of src/gen: the browser speaks JSON, without their schemas.
+ * The build removes types, so the remaining imports are values. The server's code stays on the
+ * server, and so do the messages of src/gen: the browser speaks JSON, without their schemas.
  */
 function assertBrowserCode(inputs) {
   const alien = inputs.find(
@@ -199,9 +199,7 @@ function manifestOf(outputs) {
     },
     /** Chunks that the entry imports, announced by the shell so that they load in parallel. */
     preload: first.slice(1).map((path) => names.get(path)),
-    /**
-     * By page: the chunk of its module, then those that it imports beyond what is already loaded.
-     */
+    /** By page: the chunk of its module, then the imported chunks that are not loaded yet. */
     pages: Object.fromEntries(pages),
     files: Object.fromEntries(files.map((name) => [name, typeOf(name)])),
   };

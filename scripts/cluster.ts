@@ -1,7 +1,7 @@
 /**
  * `npm run cluster`: three nats-servers and three members of the service on this machine, below
  * `data/cluster`, until Ctrl-C or until this process is killed. The ports are fixed, so that a
- * second start finds what the first one made; `--port-base` moves them:
+ * second start finds the data of the first one; `--port-base` moves them:
  *
  *     nats-1..3    clients 4222..4224, routes 6222..6224   data/cluster/nats-N, nats-N.log beside
  *     it
@@ -167,7 +167,7 @@ done
 kill -TERM $servers 2> /dev/null
 `;
 
-/** Returns a function that tells the watcher that everything was stopped in order. */
+/** Returns a function that reports an orderly stop to the watcher. */
 function watchOver(servers: readonly Running[], members: readonly Running[]): () => void {
   const watcher = spawn('sh', ['-c', WATCH], {
     stdio: ['pipe', 'ignore', 'ignore'],

@@ -77,7 +77,7 @@ async function release(): Promise<void> {
   async function programArchive(): Promise<string> {
     const name = `svc-${version}-linux-${process.arch}`;
     assembleProgram(join(scratch, name), version);
-    // The checkout's own build may be in use, or replaced, meanwhile.
+    // The checkout's own build may be in use, or replaced, at the same time.
     await buildDashboard({ folder: join(scratch, name, 'dist/dashboard') });
     await buildProgram({ folder: join(scratch, name, 'dist'), isRelease: true });
     assertSize(name, PROGRAM_BYTES_MAX);

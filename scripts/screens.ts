@@ -262,7 +262,7 @@ await withScope(async (scope) => {
   if (!isCurrent()) await buildDashboard();
   const chromium = await startChromium(scope);
   const busy = await startBusyProject(scope, { onProgress: log });
-  // As collectors do, so that nothing becomes stale meanwhile.
+  // As collectors do, so that nothing becomes stale during the run.
   const reports = setInterval(
     () => void busy.report().catch((error) => log(String(error))),
     30_000,

@@ -1,6 +1,6 @@
 /**
  * Notices of VMs that two collectors report as running, such as a clone that kept its UUID. One of
- * them is displayed, the rows of the other are rejected, and only a person can tell which one is
+ * them is displayed, the rows of the other are rejected, and only a person can decide which one is
  * meant.
  */
 import type { Clock } from '../../streams/platform/clock.ts';

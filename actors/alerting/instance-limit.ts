@@ -23,10 +23,10 @@ export interface InstanceLimitDeps {
   readonly ownership: Pick<Ownership, 'owns'>;
   readonly evaluator: Pick<EvaluatorView, 'quota'>;
   /**
-   * false while the evaluator is still reading stored entries, so that its counts are not valid
-   * yet.
+   * False while the evaluator is still reading stored entries of the project's partition, so that
+   * its counts are not valid yet.
    */
-  readonly isCaughtUp: () => boolean;
+  readonly isCurrent: (project: string) => boolean;
   /** Called when a change could not be committed. The next check retries. */
   readonly onLost?: (error: unknown) => void;
 }
@@ -39,10 +39,11 @@ export async function watchInstanceLimit(
   deps: InstanceLimitDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const { host, clock, ownership, isCaughtUp, onLost } = deps;
+  const { host, clock, ownership, isCurrent, onLost } = deps;
   const reported = new Map<string, Set<string>>();
   while (!signal.aborted) {
-    for (const project of isCaughtUp() ? host.projects() : []) {
+    for (const project of host.projects()) {
+      if (!isCurrent(project)) continue;
       try {
         if (!ownership.owns(project)) reported.delete(project);
         else await report(deps, project, await reportedOf(host, reported, project));

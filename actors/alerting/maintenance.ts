@@ -231,7 +231,7 @@ async function announceProject(
   }
 }
 
-/** Announces as many as fit into one commit. True when nothing of the window is left. */
+/** Announces as many as fit into one commit. True when no part of the window is left. */
 async function announceSome(host: Host, project: string, id: string): Promise<boolean> {
   const submit = async (count: number) => {
     const decide = (draft: Draft) => announceInDraft(draft, id, count);
@@ -245,7 +245,7 @@ async function announceSome(host: Host, project: string, id: string): Promise<bo
   }
 }
 
-/** Announces the next few instances. True when nothing of the window is left. */
+/** Announces the next few instances. True when no part of the window is left. */
 function announceInDraft(draft: Draft, id: string, count: number): boolean {
   const row = draft.instance('maintenanceWindow', id);
   if (row?.value !== 'announcing') return true;

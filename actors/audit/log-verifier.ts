@@ -1,10 +1,10 @@
 /**
- * Proof that the recorded history is what was committed. It checks each project's hash chain from
- * its first commit to its head, each body that the log still holds against its digests, the
- * transitions and rows of the projection against the bodies, and that each step is decided again by
- * its machine. It works in one pass in the log's order, one commit per turn, so that it may run
- * inside a busy service. Then it checks every transition and row once more (`row-checker.ts`),
- * including those that no commit made.
+ * Proof that the recorded history matches the commits. It checks each project's hash chain from its
+ * first commit to its head, each body that the log still holds against its digests, the transitions
+ * and rows of the projection against the bodies, and that each step is decided again by its
+ * machine. It works in one pass in the log's order, one commit per turn, so that it may run inside
+ * a busy service. Then it checks every transition and row once more (`row-checker.ts`), including
+ * those that no commit made.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -159,7 +159,7 @@ class Projects {
 // instance's row must equal the result of its last transition. No body is needed, so rows older
 // than the log are checked too. One turn checks a page, on one state of the file.
 
-/** Receives what was checked; `fault` is a sentence about what does not hold. */
+/** Receives the checked items; `fault` is a sentence about what does not hold. */
 export interface RowFindings {
   transitionFault(project: string, sequence: number, fault: string): void;
   /** @param sequence of its last transition's commit; undefined if it has none */

@@ -1,6 +1,6 @@
 /**
- * Removes what is kept for a limited time only (LIMIT-19): incidents and notices 90 days after
- * their end; deliveries and ended alert instances as long after theirs, but not before their
+ * Removes records that are kept for a limited time only (LIMIT-19): incidents and notices 90 days
+ * after their end; deliveries and ended alert instances as long after theirs, but not before their
  * incident, whose recovery goes to those who were notified of its firing; commits and transitions
  * after the audit retention. Anything that fires, waits or lasts is never removed.
  *
@@ -8,7 +8,7 @@
  *     every node
  *
  * A commit names each removed item, or the commit after which the chain starts, so that no node
- * decides by its own clock. Each commit is small, and a turn apart, so that nothing waits for it. A
+ * uses its own clock. Each commit is small, and a turn apart, so that nothing waits for it. A
  * restart midway finds the rest.
  */
 import type { EndedInstance } from '../../sqlite/platform/control/instance-reads.ts';
@@ -53,7 +53,7 @@ export interface RetentionDeps {
   readonly onRemoved?: (kind: RetainedKind, count: number) => void;
   /** Called when the stream did not answer. The rest is removed the next time. */
   readonly onLost?: () => void;
-  /** Called for a damaged row, behind which nothing of its kind is removed in its project. */
+  /** Called for a damaged row. No later row of its kind is removed in its project. */
   readonly onDamaged?: (row: DamagedRow) => void;
 }
 

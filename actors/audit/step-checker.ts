@@ -95,7 +95,7 @@ export class StepChecker {
     at: number,
   ): 'same' | 'another' | 'unknown' {
     const definition = this.#options.machines.get(step.machine);
-    // Only the machine of an older program can decide again what it decided.
+    // Only the machine of the older program can repeat that decision.
     if (!definition || definition.version !== step.version || before === undefined) {
       return 'unknown';
     }
@@ -161,7 +161,7 @@ export class StepChecker {
   }
 }
 
-/** The step as its machine decides it now, from what was recorded before it. */
+/** The step as its machine decides it now, from the records before it. */
 function decideAgain(
   definition: MachineDefinition,
   step: InstanceStep,

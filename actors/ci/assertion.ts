@@ -56,7 +56,7 @@ export interface ClaimDifference {
   readonly got: string | null;
   /** Present only if the caller may see it. */
   readonly expected?: string | null;
-  /** The accepted value, as a sentence that reveals nothing of what was approved. */
+  /** The accepted value, as a sentence that reveals no approved value. */
   readonly why?: string;
 }
 
@@ -80,7 +80,7 @@ export interface AssertionVerifier {
 export interface ProofDeps {
   readonly host: Pick<Host, 'view'>;
   readonly assertions: AssertionVerifier;
-  /** Where ids of assertions are burned. */
+  /** Store in which ids of assertions are burned. */
   readonly onceStore: OnceStore;
 }
 
@@ -320,7 +320,7 @@ function isSame(approved: ObservedClaims, presented: ObservedClaims, name: strin
   return wanted === got && (wanted === null || typeof wanted === 'string');
 }
 
-/** `unknown`, because rows and tokens come from outside and may contain any value. */
+/** `unknown`, because rows and tokens are external and may contain any value. */
 function claimOf(claims: ObservedClaims, name: string): unknown {
   return Object.hasOwn(claims, name) ? (claims[name] ?? null) : null;
 }

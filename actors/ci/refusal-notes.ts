@@ -175,7 +175,7 @@ function refusalsIn({ codes }: Note): number {
 function noteInDraft(draft: Draft, note: Note, evenIfEarly: boolean): number {
   const { connection, correlation } = note;
   const row = draft.instance('ciConnection', connection);
-  // Deleted meanwhile, so there is nothing to record it on.
+  // The connection was deleted, so the note has no subject.
   if (!row || row.final) return 0;
   const { lastRefusalMs } = row.context;
   const sinceMs = draft.at - (lastRefusalMs ?? Number.NEGATIVE_INFINITY);

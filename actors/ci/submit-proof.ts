@@ -1,6 +1,6 @@
 /**
  * Proof of a verification: a pairing code, good for one observation, and a signed identity. The
- * identity is verified first, because it tells who is trying: wrong codes count against the
+ * identity is verified first, because it identifies the caller: wrong codes count against the
  * repository that proved itself, or against the network if nothing is proved. Guessing locks out
  * the guesser, but neither a shared address nor another repository.
  *

@@ -33,7 +33,7 @@ export const OPEN_VERIFICATIONS_MAX = 50;
 export interface PairingCodes {
   /** @param id of the verification for which the code is */
   mint(id: string): { readonly text: string; readonly hash: string };
-  /** Hex SHA-256: what is stored and compared. */
+  /** Hex SHA-256, which is stored and compared. */
   hash(text: string): string;
 }
 
@@ -65,7 +65,7 @@ export interface StartedVerification {
   readonly pairingCode?: string;
 }
 
-/** Approves exactly what was reviewed: the digest must be that of the current observation. */
+/** Approves exactly the reviewed claims: the digest must be that of the current observation. */
 export interface ApproveVerification extends CiChange {
   readonly verification: string;
   /** '' = that of the verification. */

@@ -1,6 +1,6 @@
 /**
- * An attempt of a delivery: what it consists of, and what the stages of its path need. The stages and
- * their order are in `attempt-path.ts`.
+ * An attempt of a delivery: its parts, and the dependencies of the stages of its path. The stages
+ * and their order are in `attempt-path.ts`.
  */
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import type { DestinationKind } from '../../machines/delivery/destination.ts';

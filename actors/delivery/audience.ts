@@ -82,7 +82,7 @@ function notify(
 
 /**
  * The destinations and recipients of a notification. A recovery goes to all who were notified, even
- * if the rule no longer names them. These come last, because there may be more than fit into a
+ * if the rule no longer names them. These are last, because there may be more than fit into a
  * commit.
  */
 function audienceOf(draft: Draft, rule: string, isRecovery: boolean) {
@@ -154,7 +154,7 @@ function whyNever(
   recipient: string | null,
 ): DeliveryReason | undefined {
   if (destination.final) return 'DESTINATION_DELETED';
-  // A project's view does not tell whether a person is locked; the recheck checks that.
+  // A project's view does not know whether a person is locked out; the recheck checks that.
   return isMail(destination) ? whyNotTo(draft, recipient, () => true) : undefined;
 }
 

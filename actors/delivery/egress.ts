@@ -108,7 +108,7 @@ export class Egress {
 
 /**
  * A consumer that gives up its place during each rest, so that the stream hands its messages to
- * other members. Rejects with what the first `consume` throws; later ones end the iteration so.
+ * other members. Rejects with the first error of `consume`; later errors only end the iteration.
  */
 export async function consumeUnlessResting(parts: {
   readonly clock: Clock;

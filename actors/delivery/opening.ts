@@ -208,7 +208,7 @@ function isBusy(view: ProjectView, delivery: DeliveryContext, id: string): boole
   return isAudienceBusy(view, delivery, id);
 }
 
-/** If a reason is set, nothing of the delivery may be sent. */
+/** If a reason is set, no part of the delivery may be sent. */
 export interface DeliveryRecheck extends Recheck {
   /** Members that no longer hold. */
   readonly dropped: readonly DroppedMember[];

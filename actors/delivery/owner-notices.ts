@@ -116,7 +116,7 @@ class OwnerNotices {
         if (closesInMs > 0) waitMs = Math.min(waitMs, closesInMs);
         if (closesInMs > 0 || !(await this.#tryOne(raised))) isOver = false;
       }
-      // A notice raised meanwhile must not wait for the retry.
+      // A notice raised during this run must not wait for the retry.
       if (!isOver && !this.#due.has(project)) this.#due.set(project, clock.elapsed() + waitMs);
     }
   }

@@ -17,8 +17,8 @@ import { Breaker } from './breaker.ts';
 import type { SendingLimits, SlotKind } from './notifier-port.ts';
 
 // DELIVERIES, the work queue: one message for each due attempt, shared by all members that deliver.
-// The owner of a project publishes them. A message is no proof: a lost one is published again, and
-// the commit that opens the attempt rejects a duplicate.
+// The owner of a project publishes them. A message proves nothing: a lost one is published again,
+// and the commit that opens the attempt rejects a duplicate.
 
 const DELIVERIES_STREAM = 'DELIVERIES';
 

@@ -61,7 +61,10 @@ export async function finishAftermath(
   }
 }
 
-/** Finishes, in every project, what a crash left behind. Throws the errors of `Host.submit`. */
+/**
+ * Finishes, in every project, the work that a crash interrupted. Throws the errors of
+ * `Host.submit`.
+ */
 export async function finishLeftovers(
   host: Pick<Host, 'submit' | 'view' | 'projects'>,
 ): Promise<void> {

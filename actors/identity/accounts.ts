@@ -68,8 +68,8 @@ export interface Accounts {
   disable(request: NamedAccount & { readonly reason: string }): Promise<Committed<ChangedAccount>>;
   enable(request: NamedAccount): Promise<Committed<ChangedAccount>>;
   /**
-   * Deletes it permanently, with its keys and CI connections. A resent request finishes what a
-   * crash left behind.
+   * Deletes it permanently, with its keys and CI connections. A resent request finishes the work
+   * that a crash interrupted.
    */
   delete(request: NamedAccount): Promise<Committed<ChangedAccount>>;
 }

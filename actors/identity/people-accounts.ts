@@ -12,7 +12,7 @@ import { assertActive, linkIdentity, personByIdentity, unlinkIdentity } from './
 /** Maximum age of a session that links an account, ms. An old one may be in other hands. */
 const FRESH_MS = 15 * 60_000;
 
-/** What people and operators do with linked accounts. */
+/** Actions of people and operators on linked accounts. */
 export interface Accounts {
   /**
    * Links an account with the person of a session. Changes nothing if it is linked with them

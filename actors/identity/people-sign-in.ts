@@ -83,7 +83,7 @@ export interface SignIns {
   signInByIdentity(identity: VouchedIdentity, agent: string): Promise<StartedSession>;
 }
 
-/** What sign-in needs of sessions and invitations. */
+/** Dependencies of sign-in on sessions and invitations. */
 export interface SignInsDeps extends SessionsDeps {
   readonly random: Random;
   readonly invitations: Pick<Invitations, 'openFor' | 'accept' | 'revokeKeysOf' | 'recordName'>;
@@ -373,7 +373,7 @@ async function afterSignIn(deps: SignInsDeps, person: string, email: string): Pr
     try {
       await invitations.accept({ project, invitation: instance, person });
     } catch (error) {
-      // A refusal concerns the invitation: it was withdrawn meanwhile, or the project is full.
+      // A refusal concerns the invitation: it was withdrawn, or the project is full.
       if (!(error instanceof Refusal)) onFault('An invitation could not be accepted', error);
     }
   }

@@ -1,6 +1,6 @@
 /**
  * People: their sign-in, and changes of them by the operator. All of it is stored in `_system`;
- * memberships define what a person may do in a project (`members.ts`).
+ * memberships define a person's rights in a project (`members.ts`).
  */
 import type { PersonContext } from '../../machines/identity/person.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';

@@ -3,7 +3,7 @@
  * All short-lived secrets end, because they may have ended or been used after the backup: sessions,
  * links, invitations, open pairings, enrolment tokens, access tokens of CI. Keys stay, and are
  * listed. Each project records its progress in the commit of each batch, so that a further call
- * finishes what a crash interrupted.
+ * finishes an interrupted restoration.
  */
 
 import type { MachineName } from '../../machines/audit/registry.ts';
@@ -92,7 +92,7 @@ interface Done {
   readonly doneMs: number;
 }
 
-/** What a call ended, and the credentials that the operator should review. */
+/** Credentials that a call ended, and those that the operator should review. */
 export interface Restoration extends Done {
   /** In all projects, including those ended before a crash. */
   readonly ended: EndedCounts;

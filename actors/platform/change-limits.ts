@@ -95,7 +95,7 @@ const NEVER_REFUSED: Readonly<Partial<Record<MachineName, ReadonlySet<string>>>>
   session: new Set(['ended']),
 };
 
-/** Consequences of a change, which do not tell what the caller requested. */
+/** Consequences of a change, which do not show the request of the caller. */
 const CONSEQUENCES: ReadonlySet<string> = new Set<MachineName>(['delivery']);
 
 /** True if a change with these steps only ends access, or only acknowledges. */

@@ -1,6 +1,6 @@
 /**
- * Problems of mails about an invitation, a recipient or a person, for whoever requested the mail:
- * what the mail server said to it. Recorded when the mail server has not accepted a mail for a
+ * Problems of mails about an invitation, a recipient or a person, for the requester of the mail:
+ * the answers of the mail server. Recorded when the mail server has not accepted a mail for a
  * while, and removed when it has. A record, and not a state of the machine: an invitation whose
  * mail failed is as valid as before, because its link can be passed on.
  */

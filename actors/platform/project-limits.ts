@@ -1,9 +1,9 @@
 /**
  * The limits of a project, in one table: name, unit, default and the highest value that an operator
  * may set. The admin commands, `GetProjectLimits` and the checks use it. The operator's settings
- * are a record in the project's own chain. Limits on what is created (rules, destinations) are read
- * and checked inside the decision that adds one, so that concurrent requests cannot exceed a limit
- * together; limits on the use of the service bound the load at any moment.
+ * are a record in the project's own chain. Limits on created resources (rules, destinations) are
+ * read and checked inside the decision that adds one, so that concurrent requests cannot exceed a
+ * limit together; limits on the use of the service bound the load at any moment.
  */
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { RulesEntry } from '../../streams/telemetry/entry.ts';

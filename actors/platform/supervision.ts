@@ -7,7 +7,7 @@ import { type ActorRefFrom, assign, createActor, fromPromise, setup } from 'xsta
 import type { Clock } from '../../streams/platform/clock.ts';
 import { fraction, type Random } from '../../streams/platform/random.ts';
 
-/** A part: runs until `signal` aborts, then finishes what it has started and resolves. */
+/** A part: runs until `signal` aborts, then finishes its work and resolves. */
 export interface Part {
   readonly name: string;
   /** A rejection, or a resolution without a stop, is a failure: it is run again. */
@@ -143,7 +143,7 @@ function partMachine(part: Part, options: SupervisionOptions) {
         initial: 'steady',
         states: {
           steady: {
-            description: 'It has not been told to stop',
+            description: 'No stop was requested',
             on: { stop: 'ending' },
             after: { healthy: { actions: 'recover' } },
           },
@@ -160,7 +160,7 @@ function partMachine(part: Part, options: SupervisionOptions) {
         on: { stop: 'stopped' },
         after: { backoff: { target: 'running', actions: 'restart' } },
       },
-      stopped: { description: 'It was told to stop', type: 'final', entry: 'mark' },
+      stopped: { description: 'A stop was requested', type: 'final', entry: 'mark' },
     },
   });
 }

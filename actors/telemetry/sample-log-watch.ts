@@ -1,5 +1,5 @@
 /**
- * Secures the rows of a sample log that was deleted and made again under the running service. Rows
+ * Secures the rows of a sample log that was deleted and recreated under the running service. Rows
  * in memory are flushed to history at once, since no restart can read them from the log any more.
  * Rows that this process appended and has not read back are appended again. The evaluator keeps its
  * state and continues with the new entries.
@@ -23,7 +23,7 @@ export interface SampleLogWatchDeps {
 
 const LOOK_MS = 2_000;
 
-/** Runs until `signal`. Rejects with what the stream throws, except `StreamUnavailable`. */
+/** Runs until `signal`. Rejects with the errors of the stream, except `StreamUnavailable`. */
 export async function watchSampleLog(deps: SampleLogWatchDeps, signal: AbortSignal): Promise<void> {
   const { stream, clock, history, stored } = deps;
   let { lastSequence: last } = await stream.state(SAMPLES_STREAM);
@@ -35,7 +35,7 @@ export async function watchSampleLog(deps: SampleLogWatchDeps, signal: AbortSign
     if (signal.aborted) return;
     try {
       const { firstSequence, lastSequence } = await stream.state(SAMPLES_STREAM);
-      // A truncation never removes what is not there yet.
+      // A truncation never removes later entries.
       if (firstSequence > last + 1) {
         madeAt = firstSequence;
         [isAppended, isFlushed] = [false, false];

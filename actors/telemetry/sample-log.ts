@@ -115,14 +115,14 @@ export async function firstBatchOf(
   return undefined;
 }
 
-/** Markers of rules in the log, except those whose writer's lease had expired: see `isStale`. */
-export async function* pastMarkers(stream: Stream): AsyncGenerator<RulesEntry> {
+/**
+ * Markers of rules in the log, except those whose writer's lease had expired: see `isStale`.
+ * @param only a partition; absent: all of them
+ */
+export async function* pastMarkers(stream: Stream, only?: number): AsyncGenerator<RulesEntry> {
   const epochs = new Map<number, number>();
-  for await (const { entry, partition } of pastEntries(
-    stream,
-    { sequence: 1 },
-    { kind: 'rules' },
-  )) {
+  const filter = { kind: 'rules', ...(only !== undefined && { partition: only }) } as const;
+  for await (const { entry, partition } of pastEntries(stream, { sequence: 1 }, filter)) {
     if (entry.kind !== 'rules' || isStale(entry, epochs.get(partition) ?? 0)) continue;
     epochs.set(partition, entry.epoch ?? 0);
     yield entry;

@@ -36,7 +36,7 @@ export interface DatacentersDeps {
 interface Heard {
   /** Elapsed time, ms. */
   readonly elapsedMs: number;
-  /** Total time for which the process had stood still by then, ms. */
+  /** Total time for which the process has been suspended, ms. */
   readonly stoodStillMs: number;
   /** Unix ms. */
   readonly atMs: number;
@@ -56,8 +56,8 @@ export class Datacenters {
   #beganMs = 0;
   /**
    * Total time for which this process has stood still so far, ms: stopped, or its machine
-   * suspended. Rows that arrived meanwhile are received after the first check, so this time does
-   * not count as silence.
+   * suspended. Rows that arrived in that time are received after the first check, so it does not
+   * count as silence.
    */
   #stoodStillMs = 0;
 

@@ -1,7 +1,7 @@
 /** A row as sent, and the VMs that the sender may report. */
 import type { Row } from '../../streams/telemetry/samples/batch.ts';
 
-/** A row as sent. Its project comes from the request, never from the sender's labels. */
+/** A row as sent. Its project is that of the request, never of the sender's labels. */
 export interface IngestRow extends Omit<Row, 'project'> {
   /** Name to display; absent or '' = not reported, so that the VM keeps its name. */
   readonly displayName?: string;

@@ -1,8 +1,8 @@
 /**
- * Retirement of VMs, in one decision: the record has the time, the agent's key ends, and from then
- * on nothing of the VM is evaluated. The consequences (marker in the log, instances, deliveries)
- * follow from the record. History stays readable. Silence never retires a VM; only a complete
- * listing without it, or a request, does.
+ * Retirement of VMs, in one decision: the record has the time, the agent's key ends, and evaluation
+ * of the VM ends. The consequences (marker in the log, instances, deliveries) follow from the
+ * record. History stays readable. Silence never retires a VM; only a complete listing without it,
+ * or a request, does.
  */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import type { Committed, Draft, Host, RequestKey } from '../platform/host/host-port.ts';
@@ -66,7 +66,7 @@ export function retireVms(
         } else if (source !== undefined && body.source !== source) {
           refused.push({ vm, reason: 'OTHER_SOURCE' });
         } else if (sender?.sources.isOthers(request.project, vm, sender.name)) {
-          // Only this sender no longer has it, as after a migration.
+          // Only this sender has lost the VM, as after a migration.
           leaveToOthers(draft, vm, sender.name);
           refused.push({ vm, reason: 'OTHER_SOURCE' });
         } else if (body.retiredMs === undefined) {

@@ -44,7 +44,7 @@ export function vmSourceIdOf(project: string, vm: string): string {
 export function takeVm(draft: Draft, { vm, from, event }: Granted, me: string): void {
   const body = draft.record('vm', vm)?.body;
   const by = body?.reportedBy;
-  // Another source was faster, so what was known of the previous one no longer applies.
+  // Another source was faster, so the facts about the previous one no longer apply.
   if (!by || by.source !== from.source || by.turn !== from.turn) return;
   const id = vmSourceIdOf(draft.project, vm);
   if (!draft.instance('vmSource', id)) startVmSource(draft, vm, by.source);

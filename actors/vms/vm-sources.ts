@@ -99,9 +99,7 @@ const UNKNOWN = VM_STATES.indexOf('UNKNOWN');
 const RUNNING = VM_STATES.indexOf('RUNNING');
 const PAUSED = VM_STATES.indexOf('PAUSED');
 const STOPPED = VM_STATES.indexOf('STOPPED');
-/**
- * Silence of all senders of this member after which it knows nothing about any: see `#silentMs`.
- */
+/** Silence of all senders of this member after which none of them is judged: see `#silentMs`. */
 const DEAF_MS = 90_000;
 /** Maximum other sources that are remembered, of all projects. */
 const OTHERS_MAX = 50_000;

@@ -27,7 +27,7 @@ const START_MS_MAX = 30_000;
 const TICKS_PER_SECOND = 100;
 
 /**
- * Starts the program and waits until it is up; it is killed with the scope. If it does not come up,
+ * Starts the program and waits until it is up; it is killed with the scope. If it does not start,
  * throws with its output.
  */
 export async function startPeer(scope: Scope, program: PeerProgram): Promise<PeerProcess> {

@@ -114,7 +114,7 @@ class PreparedRequest {
     this.#values = placesOf(value, this.#bytes);
   }
 
-  /** The bytes with this observation time, and values that a counter would have by then. */
+  /** The bytes with this observation time, and the values of a counter at that time. */
   at(observedMs: number, round: number): Buffer {
     // A copy: the bytes of an earlier round may still be on their way to the socket.
     const bytes = Buffer.from(this.#bytes);

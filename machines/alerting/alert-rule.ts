@@ -194,7 +194,7 @@ export const alertRuleMachine = chart.createMachine({
   initial: 'pendingApplication',
   states: {
     pendingApplication: {
-      description: 'The desired version is not yet in force; nothing is evaluated meanwhile.',
+      description: 'The desired version is not yet in force; until then, nothing is evaluated.',
       entry: { type: 'effect', params: { type: 'applyRule' } },
       on: { applied, applicationFailed, edited, deleted },
     },

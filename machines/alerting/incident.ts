@@ -69,7 +69,7 @@ export interface Firing {
   readonly notify: boolean;
 }
 
-/** A fresh incident: nothing of the previous one (acknowledgement, snooze) carries over. */
+/** A fresh incident: the acknowledgement and snooze of the previous one do not carry over. */
 export function openIncident(firing: Firing, ordinal: number): Incident {
   const { observedMs = firing.eventMs } = firing;
   return {

@@ -2,8 +2,8 @@
  * Machine of one session of a signed-in person. Its secret rotates. The previous secret works until
  * the new one is used, because the response with the new one may be lost, and for a short grace
  * period after that, because a browser sends several requests at once. A new secret that was never
- * used is given up for a newer one, but remembered, because someone may have it. Last-seen times
- * are off the commit path: the check of a session measures idleness, and ends the session here.
+ * used is abandoned for a newer one, but remembered, because a copy may exist. Last-seen times are
+ * off the commit path: the check of a session measures idleness, and ends the session here.
  */
 import { assertEvent, assign, setup } from 'xstate';
 

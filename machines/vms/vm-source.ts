@@ -17,9 +17,7 @@ const WORTH: Readonly<Record<Copy, number>> = { RUNNING: 2, PAUSED: 1, DOWN: 0 }
 
 /** Silence of three sampling intervals, after which a source counts as gone, ms. */
 export const SOURCE_SILENT_MS = 90_000;
-/**
- * The same if the VM has meanwhile been started elsewhere: one interval and the delay of a row, ms.
- */
+/** The same if the VM was started elsewhere: one interval and the delay of a row, ms. */
 const SOURCE_MISSED_MS = 45_000;
 /**
  * Minimum time before a source that was replaced because of its copy can return because of its

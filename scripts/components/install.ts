@@ -20,8 +20,8 @@ export type Say = (line: string) => void;
 type Named = readonly [ComponentName, Component];
 
 /**
- * Installs with apt-get what the components need of this machine's suite. Throws CannotInstall,
- * e.g. for a user without the rights.
+ * Installs, with apt-get, the packages of this machine's suite that the components need. Throws
+ * CannotInstall, e.g. for a user without the rights.
  */
 export function installOnMachine(components: readonly Named[], say: Say): void {
   const packages = components.flatMap(([, { source, find }]) =>

@@ -92,7 +92,7 @@ class Suite {
 
   /**
    * Unpacks a version of a package into a folder of the cache. The folder is complete whenever it
-   * exists, because another program may use it meanwhile, or unpack the same.
+   * exists, because another program may use it at the same time, or unpack the same.
    */
   unpackWhole(name: string, version: string, folder: string): void {
     const whole = mkdtempSync(join(this.#folder, 'whole-'));

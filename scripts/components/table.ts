@@ -1,4 +1,7 @@
-/** The components as rows for people and programs: what is here, which tests need it, how to get it. */
+/**
+ * The components as rows for people and programs: their presence, the tests that need them, and how
+ * to get them.
+ */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Component, ComponentName } from '../../test/support/components.ts';
@@ -55,7 +58,7 @@ export function versionIn(text: string): string | undefined {
 
 /**
  * Test files and benchmarks of a checkout, by the component that they name. Their text is searched,
- * because a test file must declare what it needs.
+ * because a test file must declare its components.
  */
 export function usesOf(
   root: string,

@@ -25,7 +25,7 @@ const MEASURED = {
 /** A bound, and the number of VMs that reach it. */
 export interface BoundOfVms {
   readonly what: string;
-  /** The setting or limit that moves it, or what it depends on. */
+  /** The setting or limit that changes it, or its dependency. */
   readonly moves: string;
   readonly vms: number;
 }

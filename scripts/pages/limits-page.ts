@@ -45,7 +45,7 @@ const SECTIONS: readonly string[] = [
   "  time, or a quarter of the busiest project's. Half of the used time is forgotten every 30 s.",
   '- **One thread is reserved for such projects.** Queries of the others have the rest. A query that has run for half a slice on this',
   '  thread, while another such project waits, makes room: it starts again on one of the other threads, at most once. The other half',
-  '  of the slice is the time in which it stops. Its limit of 10 s continues meanwhile.',
+  '  of the slice is the time in which it stops. Its limit of 10 s continues to run.',
   '- **A query is ended if its project has used 20 s more than a waiting one** and that one has no thread:',
   "  `TOO_MANY_REQUESTS` (429) with `Retry-After`. Projects with equal use never end each other's queries.",
   '',

@@ -1,4 +1,7 @@
-/** Generator of docs/write-samples.md: what `WriteSamples` stores, and what it rejects. */
+/**
+ * Generator of docs/write-samples.md: the samples that `WriteSamples` stores, and those that it
+ * rejects.
+ */
 
 import { rejectionCatalogue } from '../../actors/telemetry/ingest/rejections.ts';
 import {

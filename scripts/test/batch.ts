@@ -76,7 +76,7 @@ async function run(file: string): Promise<void> {
   const root = new Test(options);
   root.cb = async () => {
     await import(pathToFileURL(join(ROOT, file)).href);
-    // For processes that the tests start, because killed processes never write what they compiled.
+    // For processes that the tests start, because killed processes never write their compiled code.
     flushCompileCache();
   };
   root.pipe(process.stdout, { end: false });

@@ -24,7 +24,7 @@ export interface Selection {
   readonly reasons: readonly string[];
 }
 
-/** The code of a checkout, to determine what a test file can reach. */
+/** The code of a checkout, to determine the files that a test can reach. */
 export interface Code {
   /** Texts of all code by path. */
   readonly texts: ReadonlyMap<string, string>;

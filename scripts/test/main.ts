@@ -23,7 +23,7 @@ const USAGE = `npm test -- [options] [FILE or FOLDER ...]
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const RECORD = join(ROOT, 'test/times.json');
-/** Files that measure this machine's CPU, so that nothing else may load it meanwhile. */
+/** Files that measure this machine's CPU. Nothing else may load it while they run. */
 const ALONE = 'test/long/e2e/alone/';
 /** Soaks, whose code `npm test` runs for a shorter time. */
 const LONG = 'test/long/';

@@ -127,7 +127,7 @@ function needsOwnProcess(file: string): boolean {
   return OWN_PROCESS.test(readFileSync(join(ROOT, file), 'utf8'));
 }
 
-/** Whether the file joins the service that the files of a process share. */
+/** True if the file joins the service that the files of a process share. */
 export function joinsService(file: string): boolean {
   return JOINS_SERVICE.test(readFileSync(join(ROOT, file), 'utf8'));
 }

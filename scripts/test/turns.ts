@@ -27,11 +27,11 @@ export interface Turn {
 /** Returns the next file of a lane, or undefined if no file is left. */
 export type NextTurn = () => Promise<Turn | undefined>;
 
-/** What decides about the place of a file. */
+/** Facts that decide about the lane of a file. */
 export interface LanesOptions {
   /** Recorded times of a file. */
   readonly timesOf: (file: string) => FileTimes | undefined;
-  /** Whether the file joins what its process keeps, so that all such files run in one lane. */
+  /** True if the file joins the service of its process, so that all such files run in one lane. */
   readonly isJoined?: (file: string) => boolean;
   readonly cores?: number;
 }
@@ -63,8 +63,8 @@ export function lanesOf(files: readonly string[], options: LanesOptions): NextTu
   const left = byLength.filter((file) => !isJoined(file));
   const room = cores + SURPLUS;
   /**
-   * Lanes without a file. The last to ask is served first, because its process has loaded the
-   * program.
+   * Lanes without a file. The lane that asked last is served first, because its process has loaded
+   * the program.
    */
   const waiting: Waiting[] = [];
   let joinedLane: object | undefined;

@@ -9,7 +9,7 @@ import { type Pattern, patternOf } from './patterns.ts';
 import { sentencesOf } from './sentences.ts';
 
 const READ = /\.(?:tsx?|mjs|md|proto)$/;
-/** Generated pages and code follow their source; the patterns themselves quote what they find. */
+/** Generated pages and code follow their source; the patterns themselves quote such sentences. */
 const SKIPPED =
   /\/gen\/|^docs\/(?:cli|errors|configuration|ci-claims)\.md|^docs\/machines\/|^sdk\/go|^action\/|^scripts\/voice\/patterns\.ts/;
 const LIMITS = 'scripts/voice/limits.json';

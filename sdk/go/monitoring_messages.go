@@ -375,7 +375,7 @@ const (
 
 	ExpandedMonitoringStateOff ExpandedMonitoringState = "OFF"
 
-	// A token waits for an agent to enrol. An agent that enrolled before keeps working meanwhile.
+	// A token waits for an agent to enrol. An agent that enrolled before keeps working until then.
 	ExpandedMonitoringStateOffered ExpandedMonitoringState = "OFFERED"
 
 	// An agent has enrolled.

@@ -8,7 +8,7 @@ import Database from 'better-sqlite3';
 import type { SqliteDatabase } from './database.ts';
 import { DamagedRow } from './row-checksum.ts';
 
-/** How often the tables have changed since the file was made. */
+/** Number of changes of the tables since the file was created. */
 export interface ChangeCount {
   /** Another for each file, so that a new one is not taken for a cut one. */
   readonly identity: string;

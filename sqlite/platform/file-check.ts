@@ -7,7 +7,7 @@ import Database from 'better-sqlite3';
 import { type Migration, migrate, type SqliteDatabase } from './database.ts';
 import { addChecksumFunction, CHECKSUM, checksumOf, type StoredValue } from './row-checksum.ts';
 
-/** A place that differs from what was written. */
+/** A place that differs from the written data. */
 export interface Damage {
   /** Name of the file. */
   readonly file: string;

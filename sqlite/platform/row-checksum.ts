@@ -14,7 +14,7 @@ export type StoredValue = string | number | null | Uint8Array;
 /** Name of the column, the last of its table. */
 export const CHECKSUM = 'checksum';
 
-/** A stored row differs from what was written. The message names its file, table and row. */
+/** A stored row differs from the written one. The message names its file, table and row. */
 export class DamagedRow extends Error {
   /** Path of the database. */
   readonly file: string;

@@ -10,10 +10,10 @@ import { type AdminLine, openSocketPath } from './admin-server.ts';
 /** Nothing listens on the folder's socket, so no service runs there. */
 export class NoService extends Error {}
 
-/** The service could not do what was requested. The message is its own. */
+/** The service could not carry out the request. The message is the service's. */
 export class AdminFault extends Error {}
 
-/** The service stopped before it answered. It may have done what was requested, or not. */
+/** The service stopped before it answered. The request may or may not have been carried out. */
 export class NoAnswer extends AdminFault {}
 
 /**

@@ -28,8 +28,8 @@ export interface SendProgress {
 }
 
 /**
- * Does what a path requests; `signal` aborts when the command disconnects, or the service stops.
- * `body` is the request's JSON, {} if there is none.
+ * Handles the requests of a path; `signal` aborts when the command disconnects, or the service
+ * stops. `body` is the request's JSON, {} if there is none.
  */
 export type AdminRoute = (
   signal: AbortSignal,

@@ -114,9 +114,7 @@ export interface RevokedKey {
 }
 
 export interface ReportedLeaks {
-  /**
-   * For each line, in order: the resource name of what was ended; null = nothing that gives access.
-   */
+  /** For each line, in order: the name of the ended resource; null = the text gives no access. */
   readonly ended: readonly (string | null)[];
 }
 
@@ -167,7 +165,7 @@ async function createProject(
 ): Promise<CreatedProject> {
   const project = text(body, 'project');
   const email = parseEmail('--owner', text(body, 'owner'));
-  // Checked before a person is made in vain; decided again in the project's own chain.
+  // Checked first, so that no person is created in vain; decided again in the project's own chain.
   if (host.view(project).record('project', project)) {
     await assertAnswered(host, { project, by, request });
   }

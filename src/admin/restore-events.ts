@@ -3,8 +3,8 @@
  * stream has the identity of the old one and begins behind the last commit that the member has
  * applied, as if retention had removed everything before. A snapshot for the other members follows.
  *
- * Nothing is made unless the chain of commits in the projection holds, and no other member is known
- * to have applied more. A run that was killed is continued by the next one, on any member.
+ * Creates nothing unless the chain of commits in the projection is intact and no other member is
+ * known to have applied more. A run that was killed is continued by the next one, on any member.
  */
 import { verifyLog } from '../../actors/audit/log-verifier.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
@@ -46,7 +46,7 @@ export interface RestoreEventsRequest {
 }
 
 export interface RestoredEvents {
-  /** false: EVENTS was there already, and continues this projection. */
+  /** false: EVENTS existed, and continues this projection. */
   readonly isNew: boolean;
   /** Position of the last commit that is kept. */
   readonly applied: number;
@@ -84,11 +84,12 @@ export async function restoreEvents(
         'restore a backup with "svc restore"',
     );
   }
-  const found = await stream.compare(eventsStream());
+  const found =
+    (await stream.compare(eventsStream())) ??
+    (await assertFurthest(deps, position, request, signal));
   if (found !== undefined) await assertContinues(stream, position, found);
-  else await assertFurthest(deps, position, request, signal);
   const isMissing = found === undefined;
-  const commits = await verifyProjection(deps, position, isMissing, signal);
+  const commits = await verifyProjection(deps, position, signal);
   if (isMissing) {
     const { identity, applied } = position;
     const made = await stream.ensure(eventsStream(), { identity, firstSequence: applied + 1 });
@@ -99,7 +100,10 @@ export async function restoreEvents(
   return { isNew: isMissing, applied: position.applied, commits, snapshot };
 }
 
-/** Throws a `Refusal` unless the stream holds what the projection has applied last, or begins behind. */
+/**
+ * Throws a `Refusal` unless the stream holds the last commit that the projection has applied, or
+ * begins after it.
+ */
 async function assertContinues(
   stream: Stream,
   { identity, applied, hash }: EventsPosition,
@@ -115,14 +119,14 @@ async function assertContinues(
   if (lastSequence < applied || firstSequence > applied + 1) {
     throw refused(
       `EVENTS is there, from ${firstSequence} to ${lastSequence}, and this member has applied up to ` +
-        `${applied}: it was made again from another member. Keep the control.db of this one, since ` +
+        `${applied}: it was rebuilt from another member. Keep the control.db of this one, since ` +
         'commits that only it has are in no other place',
     );
   }
   const held = applied < firstSequence ? hash : await hashAt(stream, applied);
   if (held === hash) return;
   throw refused(
-    `EVENTS has another commit at ${applied} than this member has applied: it was made again from ` +
+    `EVENTS has another commit at ${applied} than this member has applied: it was rebuilt from ` +
       'another member. Keep the control.db of this one, since commits that only it has are in no ' +
       'other place',
   );
@@ -149,13 +153,14 @@ const NEW_RECORDS = 2;
 /**
  * Throws a `Refusal` if another member has applied more, or if it cannot be known. While EVENTS is
  * missing no member applies commits, so the next records of running members are their last word.
+ * Resolves with the state of EVENTS if another member has made it again meanwhile.
  */
 async function assertFurthest(
   deps: RestoreEventsDeps,
   { identity, applied }: EventsPosition,
   { isFurthest }: RestoreEventsRequest,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<StreamState | undefined> {
   const { stream, clock } = deps;
   const isKnown = (await stream.compare(clusterSpec)) !== undefined;
   let members = isKnown ? await otherMembers(deps) : [];
@@ -168,8 +173,8 @@ async function assertFurthest(
     members = await otherMembers(deps);
   }
   const snapshot = (await newestSnapshot(stream))?.position;
-  // Another member has made it again meanwhile, and all of them continue in it.
-  if ((await stream.compare(eventsStream())) !== undefined) return;
+  const made = await stream.compare(eventsStream());
+  if (made !== undefined) return made;
   const ahead = members.find((member) => member.applied > applied);
   if (ahead !== undefined) {
     throw refused(
@@ -184,7 +189,7 @@ async function assertFurthest(
     );
   }
   const silent = members.filter(isOpen);
-  if (isFurthest || (silent.length === 0 && isKnown)) return;
+  if (isFurthest || (silent.length === 0 && isKnown)) return undefined;
   const who = silent.map(({ host, pid }) => `the member on ${host} (process ${pid})`).join(', ');
   const why = isKnown
     ? `Not heard: ${who}. It may have applied later commits: start it`
@@ -213,15 +218,14 @@ async function otherMembers({ stream, self }: RestoreEventsDeps): Promise<readon
 async function verifyProjection(
   { controlPath, clock }: RestoreEventsDeps,
   { applied, hash }: EventsPosition,
-  isMissing: boolean,
   signal: AbortSignal,
 ): Promise<number> {
   const reader = new CommitReader(controlPath);
   try {
     const [last] = reader.commits({ after: applied - 1, through: applied, limit: 1 });
     const { count, last: newest } = reader.extent();
-    // While EVENTS is there, a running service applies more meanwhile.
-    const isBeyond = isMissing && newest > applied;
+    // A running service applies more meanwhile, with a new position in the same transaction.
+    const isBeyond = newest > applied && newest > (storedPosition(controlPath)?.applied ?? 0);
     if (isBeyond || (last !== undefined && last.hash !== hash)) {
       throw refused(`${faulty} its position ${applied} is not that of its last commit. ${instead}`);
     }
@@ -236,7 +240,7 @@ async function verifyProjection(
   }
 }
 
-const faulty = 'EVENTS was not made again, because the projection of this member is damaged:';
+const faulty = 'EVENTS was not rebuilt, because the projection of this member is damaged:';
 const instead = 'Run the command on another member, or restore a backup with "svc restore"';
 
 /** Id of the snapshot that was written, so that other members can join; null: there is a usable one. */

@@ -18,7 +18,7 @@ export function snapshotRoutes(keeper: Pick<SnapshotKeeper, 'write'> | undefined
       }
       const written = await keeper.write(signal);
       if (written !== 'superseded') return written;
-      throw new Refusal('INVALID_STATE', 'Another member has meanwhile written a snapshot');
+      throw new Refusal('INVALID_STATE', 'Another member has written a snapshot in the meantime');
     },
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Rules and active alerts of a project for readers that speak Prometheus. Firing alerts come from
- * the rows of alert instances, others from the evaluator.
+ * Rules and active alerts of a project for readers that speak Prometheus. The rows of alert
+ * instances supply firing alerts, and the evaluator all others.
  */
 import type { EvaluatorView } from '../../actors/alerting/evaluator/evaluator-port.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';

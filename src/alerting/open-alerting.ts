@@ -23,7 +23,7 @@ import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { VmSources } from '../../actors/vms/vm-sources.ts';
 import { CheckpointFiles } from '../../sqlite/alerting/checkpoint-files.ts';
 import { PARTITIONS } from '../../streams/platform/stream.ts';
-import { ready, starting } from '../platform/health.ts';
+import { type PartHealth, ready, starting } from '../platform/health.ts';
 import type { LostWork, RoomBase, Storage } from '../platform/room-base.ts';
 
 export interface AlertingParts {
@@ -45,12 +45,20 @@ const CHECKPOINTS_FOLDER = 'checkpoints';
 
 export function openAlerting(parts: AlertingParts) {
   const { host, intake } = parts;
-  const { clock, random, health } = parts.base;
+  const { base } = parts;
+  const { clock, random, health } = base;
   const evaluator = openEvaluator(parts);
   health.watch({ kind: 'sample log', neededFor: 'acting' }, () =>
     evaluator.isCaughtUp()
       ? ready
       : starting('The sample log is still being read. No action is needed'),
+  );
+  health.watch({ kind: 'evaluation' }, () => evaluationCheck(evaluator));
+  base.metrics.gauge(
+    'svc_partitions_apart',
+    'Partitions whose evaluation is rebuilt apart from the others',
+    [],
+    (gauge) => gauge.set(evaluator.apart().length),
   );
   health.watch({ kind: 'newest rows' }, () =>
     evaluator.isHistoryWhole()
@@ -72,6 +80,10 @@ function openEvaluator({ base, storage, host, vms, intake }: AlertingParts): Sam
   const { clock, metrics, log, settings } = base;
   const { stream, history, ownership } = storage;
   const edgeFaults = metrics.counter('svc_edge_faults_total', 'Edges that could not be decided');
+  const partitionFaults = metrics.counter(
+    'svc_partition_faults_total',
+    'Faults in the evaluation of a partition, each of which rebuilds it',
+  );
   const checkpointFaults = metrics.counter(
     'svc_checkpoint_faults_total',
     'Checkpoints of evaluation that could not be written or used',
@@ -104,7 +116,33 @@ function openEvaluator({ base, storage, host, vms, intake }: AlertingParts): Sam
       edgeFaults.inc();
       log.error({ err: error, part: 'evaluator' }, `${what} could not be decided`);
     },
+    onPartitionFault({ partition, error, waitMs }) {
+      partitionFaults.inc();
+      const what = `The evaluation of partition ${partition} failed and is rebuilt in ${waitMs / 1000} s`;
+      log.error({ err: error, part: 'evaluator', partition }, what);
+    },
   });
+}
+
+/** Partitions that are rebuilt are degraded only, because the others go on. */
+function evaluationCheck(evaluator: Pick<SamplePipeline, 'apart' | 'unjudged'>): PartHealth {
+  const apart = evaluator.apart();
+  if (apart.length === 0) return ready;
+  const failed = apart.flatMap(({ partition, fault }) =>
+    fault === undefined ? [] : [`The evaluation of partition ${partition} failed: ${fault}`],
+  );
+  const names = apart.map(({ partition }) => partition).join(', ');
+  const unjudged = evaluator.unjudged();
+  const without = 'Outages of data centers are judged without VMs of partitions';
+  return {
+    state: 'degraded',
+    reason: [
+      ...failed,
+      `These partitions are rebuilt from the sample log, and the others go on: ${names}`,
+      ...(unjudged.length > 0 ? [`${without} ${unjudged.join(', ')}`] : []),
+    ].join('. '),
+    summary: 'Alert rules of some projects are not evaluated for the moment',
+  };
 }
 
 function runningParts(parts: AlertingParts, pipeline: SamplePipeline): Part[] {
@@ -169,7 +207,7 @@ function sampleLogPart({ base, storage }: AlertingParts, { stored }: SamplePipel
         onMadeAgain: () =>
           log.warn(
             { part },
-            'The stream SAMPLES_0 was deleted and made again: rows in memory are flushed to history',
+            'The stream SAMPLES_0 was deleted and recreated: rows in memory are flushed to history',
           ),
         onFault: (error: unknown) =>
           log.warn({ part, err: error }, 'The sample log was not looked at; it will be retried'),
@@ -194,9 +232,9 @@ function instanceLimitPart(
       gauge.set(counts.reduce((sum, count) => sum + count, 0));
     },
   );
-  const isCaughtUp = () => evaluator.isCaughtUp();
+  const isCurrent = (project: string) => evaluator.isCurrent(project);
   const { clock } = base;
   const { ownership } = storage;
-  const deps = { host, clock, ownership, evaluator, isCaughtUp, onLost: lost('instance limit') };
+  const deps = { host, clock, ownership, evaluator, isCurrent, onLost: lost('instance limit') };
   return { name: 'instance limit', run: (signal) => watchInstanceLimit(deps, signal) };
 }

@@ -135,7 +135,7 @@ function decode(part: string): Json | undefined {
   try {
     return parseStrictObject(utf8.decode(Buffer.from(part, 'base64url')));
   } catch (error) {
-    // Not UTF-8. A decoder's replacement characters are not what was signed.
+    // Not UTF-8. The signature does not cover a decoder's replacement characters.
     if (error instanceof TypeError) return undefined;
     throw error;
   }
@@ -230,7 +230,7 @@ function requiredAudience(payload: Json): string {
   return requiredText({ aud: aud[0] }, 'aud');
 }
 
-/** Names the issuer that came: a platform may give an organisation an issuer of its own. */
+/** Names the received issuer: a platform may give an organisation its own issuer. */
 function wrongIssuerText(iss: string, { name, kind, url }: Issuer): string {
   const came = quoted(iss);
   const text = `The token's issuer is ${came}, not ${redactedUrl(url)}`;

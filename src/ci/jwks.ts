@@ -129,7 +129,7 @@ export class IssuerKeys {
     const age = this.ageMs();
     const used =
       age === undefined || age > STALE_MS
-        ? 'its tokens are rejected meanwhile'
+        ? 'its tokens are rejected until then'
         : `the keys of ${Math.floor(age / 60_000)} minutes ago are used, for at most 24 hours`;
     return `Keys of ${this.#options.name} cannot be read (${this.#fault}): ${used}`;
   }

@@ -72,7 +72,7 @@ export const adminCommand: Command = {
   },
 };
 
-/** The action whose words the line starts with, or what is wrong with the line. */
+/** The action whose words the line starts with, or the problem of the line. */
 function findAction(
   args: readonly string[],
 ): { readonly act: AdminAction; readonly rest: readonly string[] } | string {

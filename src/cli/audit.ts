@@ -196,13 +196,13 @@ function logText(verification: AuditVerification): string {
   return [...tableLines(columns, rows), '', ...end, ''].join('\n');
 }
 
-/** Whether everything holds and the log was available as evidence. */
+/** True if the whole history is proven and the log was available as evidence. */
 function isProven({ projects, hasLog, files }: AuditVerification): boolean {
   if (isDamaged(files)) return false;
   return projects.every(({ broken }) => broken === null) && (hasLog || projects.length === 0);
 }
 
-/** Whether the sink holds commits, each as in the log, with none missing in between. */
+/** True if the sink holds commits, each as in the log, with none missing in between. */
 function isWholeSink({ faults, same, dropped }: SinkComparison): boolean {
   return faults.length === 0 && same + dropped > 0;
 }
@@ -257,7 +257,10 @@ function provenLines({ projects, hasLog }: AuditVerification): string[] {
   return ['Every chain is complete, and the record matches what was committed.', ...begins];
 }
 
-/** Where old commits were dropped after their retention; a commit of each chain confirms it. */
+/**
+ * The position up to which old commits were dropped after their retention; a commit of each chain
+ * confirms it.
+ */
 function beginLines(projects: readonly ProjectVerification[]): string[] {
   return projects.flatMap(({ project, start }) => {
     if (start === null) return [];

@@ -43,9 +43,10 @@ export const backupCommand = single({
   positionals: [{ name: 'FOLDER' }],
   options: [dataOption],
   notes: `
-FOLDER is made, or is empty. It gets copies of all databases as they were at one moment, and last
-manifest.json, with a digest of each: a folder without one is no backup. The service goes on meanwhile.
-The master key is not in it: keep a copy of the key elsewhere, since the backup is of no use without it.
+FOLDER is created, or must be empty. It receives a copy of each database, all from one moment, and
+finally manifest.json with their digests: a folder without that file is not a backup. The service
+keeps running. The master key is not included. Keep a copy of it elsewhere, because the backup is
+useless without it.
 `,
   run: backup,
 });

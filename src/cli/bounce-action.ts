@@ -8,22 +8,22 @@ const EXIT_TRY_AGAIN = 75;
 
 const OUTCOMES: Readonly<Record<BounceOutcome, string>> = {
   recorded: 'The address gets no more mail until it is verified again',
-  already: 'The address got no more mail already',
-  unknown: 'Ignored: the mail was no notification of this service',
+  already: 'Mail to the address had stopped before',
+  unknown: 'Ignored: the mail was not a notification of this service',
   other: 'Ignored: the report is not about the address',
 };
 
 export const bounceActions: readonly AdminAction[] = [
   {
     name: 'bounce',
-    summary: 'Read a returned mail from standard input, for a pipe of the mail server',
+    summary: 'Read a returned mail from standard input, as piped by the mail server',
     readsInput: true,
     path: BOUNCE_PATH,
     exitOnFault: EXIT_TRY_AGAIN,
     ask: (_input, text) => ({ bounces: JSON.stringify(parseBounces(text)) }),
     render(answer) {
       const { outcomes } = answer as BounceAnswer;
-      if (outcomes.length === 0) return 'Ignored: the mail reports no delivery\n';
+      if (outcomes.length === 0) return 'Ignored: the mail is not a delivery report\n';
       return outcomes.map((outcome) => `${OUTCOMES[outcome]}\n`).join('');
     },
   },

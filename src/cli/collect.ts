@@ -75,8 +75,8 @@ const enrolAction: Action = {
   summary: 'Store a collector key, read from SVC_COLLECTOR_KEY or standard input',
   options: [collector.folderOption],
   notes: `
-The operator of the service makes the key: svc admin collector-key create --datacenter DC-1 --project
-A --project B. It is tried before it is kept. A running collector uses a new key at once.
+The operator of the service creates the key: svc admin collector-key create --datacenter DC-1
+--project A --project B. It is tested before it is stored. A running collector uses a new key at once.
 `,
   async run(context) {
     const folder = collector.folderOf(context);
@@ -165,9 +165,9 @@ const runAction: Action = {
   summary: 'Read the libvirt hosts of the mapping and send the readings, until SIGTERM or Ctrl-C',
   options: [collector.folderOption, ...runOptions],
   notes: `
-The mapping is read again when it changes, and at SIGHUP; one with a mistake is reported, and the one
-before stays in use. While the service cannot be reached, rows wait on disk with their own times, up
-to 24 hours. Exit code 2: not enrolled, or the mapping cannot be used.
+The mapping is read again when it changes, and at SIGHUP. An invalid mapping is reported, and the
+previous one stays in use. While the service cannot be reached, rows wait on disk with their own
+times, up to 24 hours. Exit code 2: not enrolled, or the mapping cannot be used.
 `,
   run,
 };

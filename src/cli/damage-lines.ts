@@ -8,7 +8,7 @@ export function isDamaged(files: readonly FileCheck[]): boolean {
   return files.some(({ damage }) => damage.length > 0);
 }
 
-/** The lines, each with its newline: what was checked, then the damage and the way back. */
+/** The lines, each with its newline: the checked files, then the damage and the remedy. */
 export function filesLines(files: readonly FileCheck[]): string[] {
   const lines = files.map(checkedLine);
   const damaged = files.filter(({ damage }) => damage.length > 0);

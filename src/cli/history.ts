@@ -1,7 +1,7 @@
 /**
  * `svc history stats` and `svc history check`: query the service that runs on the data folder,
- * because only it knows what it holds in memory. If none runs, `history.db` is read directly, and
- * the output says so. Results go to standard output, everything else to standard error.
+ * because only the service knows its rows in memory. If none runs, `history.db` is read directly,
+ * and the output says so. Results go to standard output, everything else to standard error.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -22,7 +22,7 @@ export const recordCommand = single({
     {
       name: 'since',
       takes: 'DURATION',
-      help: 'Start this long ago, with what the log still holds',
+      help: 'Start this long ago, as far as the log reaches back',
     },
     dataOption,
   ],

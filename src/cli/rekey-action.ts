@@ -11,7 +11,7 @@ export const rekeyAction: AdminAction = {
     {
       name: 'key-file',
       takes: 'FILE',
-      help: 'File with the new key, 32 bytes in base64; by default the service makes one',
+      help: 'File with the new key, 32 bytes in base64; default: the service creates one',
     },
     { name: 'continue', help: 'Continue a change that was interrupted, or waited for a key file' },
   ],
@@ -37,7 +37,7 @@ function keyIn(file: string): string {
   } catch (error) {
     throw new UsageError(
       `--key-file cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-      'Make it with: (umask 077; head -c 32 /dev/urandom | base64 > FILE)',
+      'Create it with: (umask 077; head -c 32 /dev/urandom | base64 > FILE)',
     );
   }
 }
@@ -51,7 +51,7 @@ function rekeyText({ state, sealed, unreadable, waitsFor, keyId, keyFile }: Reke
   if (state === 'changed') {
     return (
       `The master key is ${keyId} now, in ${keyFile}; ${sealed} values were sealed again\n${damaged}` +
-      'The old key opens nothing of the service. Keep a copy of the new one elsewhere, and the old\n' +
+      'The old key no longer opens anything of the service. Keep a copy of the new one elsewhere, and the old\n' +
       'one as long as you keep backups that were made under it\n'
     );
   }

@@ -20,12 +20,11 @@ import { UsageError } from './client/faults.ts';
 
 export const restoreEventsAction: AdminAction = {
   name: 'restore-events',
-  summary:
-    'On NATS: make the stream EVENTS again from the projection of this member, if it was deleted',
+  summary: 'On NATS: rebuild the deleted stream EVENTS from the projection of this member',
   options: [
     {
       name: 'furthest',
-      help: 'No other member has applied more of EVENTS: needed if members are lost or unknown',
+      help: 'Confirm that no other member has applied more of EVENTS, if members are lost or unknown',
     },
   ],
   path: RESTORE_EVENTS_PATH,
@@ -76,11 +75,11 @@ async function restoreOffline(
 
 function restoredText({ isNew, applied, commits, snapshot }: RestoredEvents): string {
   const made = isNew
-    ? `EVENTS is made again behind commit ${count(applied)}`
-    : `EVENTS is there and continues this member at ${count(applied)}`;
+    ? `EVENTS is rebuilt and continues after commit ${count(applied)}`
+    : `EVENTS exists and continues this member at ${count(applied)}`;
   const written = snapshot === null ? '' : `Snapshot ${snapshot} is written for other members\n`;
   return (
     `${made}; the chain of ${count(commits)} commits is verified\n${written}` +
-    'Members that do not become ready by themselves: restart them\n'
+    'Restart members that do not become ready by themselves\n'
   );
 }

@@ -1,5 +1,5 @@
 /**
- * Counts deliveries that have ended. The counter of attempts does not tell this: a failed attempt
+ * Counts deliveries that have ended. The counter of attempts does not show this: a failed attempt
  * may be followed by a successful one, while a delivery that failed or expired reached no
  * recipient.
  */

@@ -1,7 +1,7 @@
 /**
  * Watches the clock of this machine. If it was set back, readiness reports when, by how much, and
- * the times that were moved to the present. Nothing waits until the clock has caught up, but records
- * of before have wrong times, and a clock that steps once will step again.
+ * which times were moved to the present. Nothing waits until the clock has caught up, but earlier
+ * records have wrong times, and a clock that steps once will step again.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type HealthCheck, type PartHealth, ready } from './health.ts';
@@ -11,7 +11,7 @@ const STEP_MS_MIN = 10_000;
 /** Time for which a step is reported, ms of elapsed time. */
 const REPORTED_MS = 15 * 60_000;
 
-/** Counts of re-based things since the start, by name in the plural. */
+/** Counts of moved times since the start, by name in the plural. */
 export type RebasedCounts = () => Readonly<Record<string, number>>;
 
 export class ClockWatch {
@@ -33,7 +33,7 @@ export class ClockWatch {
     this.#seen = this.#before;
   }
 
-  /** Degraded for a while after a step back, or after something was re-based. */
+  /** Degraded for a while after a step back, or after times were moved. */
   readonly check: HealthCheck = () => {
     this.#look();
     const step = this.#step;
@@ -57,7 +57,7 @@ export class ClockWatch {
     this.#seen = counts;
     if (byMs < STEP_MS_MIN && !isRebased) return;
     const known = this.#step;
-    // Times are re-based over the next seconds, and belong to the same step.
+    // Times are moved over the next seconds, and belong to the same step.
     this.#step = {
       atMs: byMs >= STEP_MS_MIN || !known ? nowMs : known.atMs,
       byMs: Math.max(byMs >= STEP_MS_MIN ? byMs : 0, known?.byMs ?? 0),
@@ -66,7 +66,7 @@ export class ClockWatch {
   }
 
   #report({ atMs, byMs }: { atMs: number; byMs: number }): PartHealth {
-    const summary = 'The clock was set back: times that lay ahead were moved to the present';
+    const summary = 'The clock was set back: future times were moved to the present';
     const by = byMs === 0 ? '' : ` by ${Math.round(byMs / 1000)} s`;
     const time = new Date(atMs).toISOString().slice(0, 19);
     const moved = Object.entries(this.#seen)

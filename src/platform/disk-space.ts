@@ -19,7 +19,7 @@ export interface DiskSpaceOptions {
   readonly statfs?: typeof statfsSync;
 }
 
-/** Returns the state of the disk, at most a second old. Throws what the file system throws. */
+/** Returns the state of the disk, at most a second old. Throws the errors of the file system. */
 export function createDiskSpace(options: DiskSpaceOptions): () => DiskState {
   const { folder, reserveMib, clock, statfs = statfsSync } = options;
   const reserveBytes = reserveMib * MIB;

@@ -23,7 +23,7 @@ export type PartHealth =
       readonly state: 'degraded' | 'notReady';
       /** For the operator: names, numbers, messages of other programs. */
       readonly reason: string;
-      /** For callers with a credential: a fixed sentence that names nothing of this host. */
+      /** For callers with a credential: a fixed sentence without details of this host. */
       readonly summary: string;
       /** The part is starting, which is not a fault. */
       readonly isStart?: true;
@@ -249,8 +249,8 @@ export function streamCheck(stream: Pick<Stream, 'health'>): HealthCheck {
 }
 
 /**
- * The part that keeps this member from acting, if one does, as a sentence that names nothing of its
- * host. Parts that start are no fault, and the cluster itself decides about the rest.
+ * The part that keeps this member from acting, if one does, as a sentence without details of its
+ * host. A starting part is not a fault, and the cluster handles faults of its own part.
  */
 export function actingFault({ parts }: HealthReport): string | undefined {
   const broken = parts.find(
@@ -407,7 +407,7 @@ export function historyDiskCheck(folder: string, disk: () => DiskState): HealthC
   };
 }
 
-/** A fault whose sentence names nothing of this host, so operators and callers read the same. */
+/** A fault whose sentence has no details of this host, so operators and callers read the same. */
 export function faulty(state: 'degraded' | 'notReady', sentence: string): PartHealth {
   return { state, reason: sentence, summary: sentence };
 }

@@ -1,7 +1,7 @@
 /**
- * Watches nats-servers through their monitoring addresses, for what a client of NATS cannot see: a
- * store that can no longer be written, and a `sync_interval` that acknowledges before the disk has
- * the message.
+ * Watches nats-servers through their monitoring addresses, for faults that a client of NATS cannot
+ * see: a store that can no longer be written, and a `sync_interval` that acknowledges before the
+ * disk has the message.
  */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import { withDeadline } from '../../streams/platform/deadline.ts';
@@ -17,7 +17,7 @@ const ANSWER_BYTES_MAX = 256 * 1024;
 export interface NatsServerFacts {
   /** Its name, or its address while it does not answer. */
   readonly server: string;
-  /** Why it is unhealthy, in its own words; absent: it is healthy. */
+  /** The server's reason for being unhealthy; absent: it is healthy. */
   readonly fault?: string;
   /** Time between an acknowledgement and the disk, ms; 0: none, absent: it does not say. */
   readonly syncMs?: number;

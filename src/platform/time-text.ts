@@ -33,7 +33,7 @@ export interface ReadTimeOptions {
     /** `after`: the first such moment after it; `before`: the last one at or before it. */
     readonly side: 'after' | 'before';
   };
-  /** Where an offset cannot be typed: of the two moments of a repeated hour, the first. */
+  /** For texts without an offset: the first of the two moments of a repeated hour. */
   readonly takesFirst?: true;
 }
 

@@ -1,7 +1,7 @@
 /**
  * The node of a replay: the real host, its machines and their timers, on a stream and a store in
- * memory, under a clock that stands still unless it is moved. Notifications pass the real recheck
- * and the real attempt. Only the endpoint is simulated: it accepts at once.
+ * memory, under a clock that only moves on request. Notifications pass the real recheck and the
+ * real attempt. Only the endpoint is simulated: it accepts at once.
  */
 import { createHash } from 'node:crypto';
 import { decideEdge, submitInParts } from '../../actors/alerting/incident.ts';

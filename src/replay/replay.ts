@@ -108,7 +108,7 @@ export async function replayLog(
   log: Iterable<LogEntry>,
   { onProgress, past, isOver = () => false }: LogOptions,
 ): Promise<void> {
-  // Stored samples are complete, so there was no time before them in which no one listened.
+  // Stored samples are complete, so there is no blind window before them.
   const state = createState(past && { rules: [], firing: [], isAlwaysListening: true });
   if (past) state.listeningSinceMs = Number.NEGATIVE_INFINITY;
   for (const entry of past?.() ?? []) run.surroundings.complete(entry, state);

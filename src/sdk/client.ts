@@ -61,7 +61,7 @@ export interface ServiceClient {
 }
 
 const TIMEOUT_MS_DEFAULT = 30_000;
-/** Responses have at most 4 MiB. Anything much larger does not come from this service. */
+/** Responses have at most 4 MiB. A much larger response is not from this service. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Passed to the socket. Both families, because a type of Node lacks the second option. */

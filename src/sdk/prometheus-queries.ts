@@ -127,7 +127,7 @@ async function ask(
   }
 }
 
-/** Responses have at most 4 MiB. Anything much larger does not come from this service. */
+/** Responses have at most 4 MiB. A much larger response is not from this service. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
 async function post(

@@ -61,8 +61,7 @@ export function retryAfterMs(header: string): number | undefined {
 }
 
 /**
- * Reason of our error catalogue (docs/errors.md); undefined if the error does not come from the
- * service.
+ * Reason of our error catalogue (docs/errors.md); undefined if the error is not from the service.
  */
 export function reasonOf(error: unknown): string | undefined {
   if (!(error instanceof ConnectError)) return undefined;

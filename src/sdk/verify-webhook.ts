@@ -22,7 +22,7 @@ import {
  * @param secrets one, or during an overlap both: `whsec_...`
  * @param options.now the receiver's time; default the system's
  *
- * Throws `WebhookRefused` with the reason. The result comes only from the signed content.
+ * Throws `WebhookRefused` with the reason. The result contains only signed content.
  */
 export function verifyWebhook(
   rawBody: Uint8Array | string,

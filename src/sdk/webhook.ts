@@ -28,7 +28,7 @@ export {
  * @param secrets one, or during an overlap both: `whsec_...`
  * @param options.now the receiver's time; default the system's
  *
- * Rejects with `WebhookRefused` and the reason. The result comes only from the signed content.
+ * Rejects with `WebhookRefused` and the reason. The result contains only signed content.
  */
 export async function verifyWebhook(
   rawBody: Uint8Array | string,

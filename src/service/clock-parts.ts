@@ -7,7 +7,7 @@ import type { DueTimer } from '../../streams/platform/commit/projection.ts';
 import { ClockWatch } from '../platform/clock-watch.ts';
 import type { RoomBase, Storage } from '../platform/room-base.ts';
 
-/** Reports steps of the clock, and what was re-based after them. */
+/** Reports steps of the clock, and the times that were moved after them. */
 export function watchClock(
   { clock, health }: RoomBase,
   parts: {
@@ -25,7 +25,7 @@ export function watchClock(
   health.watch({ kind: 'clock' }, watch.check);
 }
 
-/** Fires the timers of every machine. `onSetBack` receives delays that were re-based. */
+/** Fires the timers of every machine. `onSetBack` receives the number of delays that were moved. */
 export function timersPart(parts: {
   readonly base: RoomBase;
   readonly storage: Storage;

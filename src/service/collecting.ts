@@ -20,7 +20,7 @@ import {
 import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
 import type { RejectReason } from '../../actors/telemetry/ingest/rejections.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
-import type { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import type { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import { RETIRE_MAX, retireVms } from '../../actors/vms/vm-retirement.ts';
 import type { VmSources } from '../../actors/vms/vm-sources.ts';
 import { redactedUrl } from '../../streams/platform/redacted-url.ts';

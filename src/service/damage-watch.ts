@@ -115,7 +115,7 @@ function wayBack(file: string): string {
 
 export interface DamageWatch {
   readonly record: RecordDamage;
-  /** Checks what the start left, and all files once a day. */
+  /** Checks the files that the start has skipped, and all files once a day. */
   readonly part: Part;
 }
 

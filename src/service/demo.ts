@@ -3,8 +3,8 @@
  * write, a collector's key, a sign-in link for the first owner, and `demo.json` with all of them,
  * readable only by this machine's user. It runs at every start and does not touch what works. A
  * crash between the commit and the file leaves keys without a holder; the next start revokes them
- * in the commit that makes new ones. Among several members, the first to make the demo has it. Keys
- * near their end are replaced but not revoked: copies work until their own end.
+ * in the commit that makes new ones. Among several members, the first to create the demo owns it.
+ * Keys near their end are replaced but not revoked: copies work until their own end.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -100,8 +100,8 @@ export interface PreparedDemo {
 }
 
 /**
- * Resolves once demo.json exists and works; undefined: another member has it. Throws what `submit`
- * throws.
+ * Resolves once demo.json exists and works; undefined: another member owns the demo. Throws what
+ * `submit` throws.
  */
 export async function prepareDemo(requested: DemoOptions): Promise<PreparedDemo | undefined> {
   const options = { ...requested, host: whenItMayDecide(requested) };

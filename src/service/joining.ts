@@ -34,8 +34,8 @@ const TRIES_MAX = 3;
 
 /**
  * Leaves a projection that EVENTS continues, or none if EVENTS is complete. Throws
- * `HistoryMismatch` with the command to run, `SnapshotBroken`, and what the stream and the disk
- * throw.
+ * `HistoryMismatch` with the command to run, `SnapshotBroken`, and the errors of the stream and the
+ * disk.
  */
 export async function joinFromSnapshot(options: JoiningOptions): Promise<void> {
   const { stream, controlPath, log } = options;

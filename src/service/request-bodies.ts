@@ -77,7 +77,7 @@ interface Call {
   /** Headers as sent. */
   readonly header: Headers;
   readonly compression: Compression | undefined;
-  /** Checks the plain body. Throws `ConnectError`. @returns what the framework parses */
+  /** Checks the plain body. Throws `ConnectError`. @returns the body for the framework's parser */
   readonly prepare: (plain: Uint8Array) => Uint8Array;
   /** Known when the framework begins to read: the gate has admitted the call. */
   readonly slot: () => CallSlot | undefined;

@@ -5,7 +5,7 @@
  *
  *   request -> gate (version, access, position) -> body -> slot and turn -> handler -> reason and position
  */
-import { type DescService, getOption } from '@bufbuild/protobuf';
+import type { DescService } from '@bufbuild/protobuf';
 import {
   type ConnectRouter,
   type ConnectRouterOptions,
@@ -44,13 +44,13 @@ import { IngestService } from '../gen/svc/ingest/v1/ingest_pb.ts';
 import { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import { MaintenanceService } from '../gen/svc/monitoring/v1/maintenance_pb.ts';
 import { MonitoringService } from '../gen/svc/monitoring/v1/monitoring_pb.ts';
-import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 import { ProjectService } from '../gen/svc/project/v1/project_pb.ts';
 import { type AccountsDeps, accountMethods } from '../identity/api/accounts.ts';
 import { credentialMethods } from '../identity/api/credentials.ts';
 import { type KeysDeps, keyMethods } from '../identity/api/keys.ts';
 import { memberMethods } from '../identity/api/members.ts';
 import { callerMethods, type ProjectDeps } from '../identity/api/projects.ts';
+import { policyOf } from '../platform/access/policy.ts';
 import { mapErrors } from '../platform/api/error-mapping.ts';
 import {
   addressKey,
@@ -77,7 +77,9 @@ import type { VmQueries } from '../telemetry/query/vm/vm-queries.ts';
 import { agentMethods, type EnrolmentDeps, enrolmentMethods } from '../vms/api/vm-enrolments.ts';
 import { admitBodies } from './request-bodies.ts';
 
-/** What the handlers take from each room. A handler gets the parts of the rooms that it names. */
+/**
+ * Parts of each room that the handlers use. A handler gets the parts of the rooms that it names.
+ */
 export interface RpcRooms {
   readonly platform: PlatformParts;
   readonly identity: IdentityParts;
@@ -182,7 +184,7 @@ function register<S extends DescService>(
   for (const method of service.methods) {
     // `ServiceImpl` has exactly one implementation for each method, under its local name.
     const implement = implementation[method.localName as keyof ServiceImpl<S>];
-    const { mutation, strict } = getOption(method, policy);
+    const { mutation, strict } = policyOf(method);
     const options: ConnectRouterOptions = {
       // Repeated, because a method's options replace the router's choice of protocols.
       ...PROTOCOLS,

@@ -1,4 +1,6 @@
-/** The service as an embedding program sees it: what starts it, and what a running one offers. */
+/**
+ * The service as an embedding program sees it: its start options, and its interface while it runs.
+ */
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
@@ -33,7 +35,7 @@ export interface RunningService {
   /** The current report of the operator's `/readyz`. */
   readonly readiness: () => DisplayedReport;
   /**
-   * Reads again what may change on disk: the mapping of a fleet, the certificate. Throws
+   * Reads files that may have changed: the mapping of a fleet, the certificate. Throws
    * `ConfigError` and keeps the old ones.
    */
   reload(): void;
@@ -41,7 +43,7 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-/** The program was told to stop while its start waited for NATS. */
+/** A stop was requested while the start waited for NATS. */
 export class StartStopped extends Error {
   constructor() {
     super('Stopped while waiting for NATS');

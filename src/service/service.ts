@@ -540,7 +540,7 @@ async function openApi(parts: ApiParts) {
   return { http, metricsUrl: metricsServer?.url, dashboardFault: dashboard.fault, identity };
 }
 
-/** What all handlers of the API may take, whatever their room. */
+/** Parts that all handlers of the API may use, whatever their room. */
 function platformParts({ base, storage, bounds, host, rooms, address, damage }: ApiParts) {
   const { clock, random, log, metrics, health } = base;
   return {

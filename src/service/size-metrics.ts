@@ -7,7 +7,7 @@ import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { LimitName } from '../../actors/platform/project-limits.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
-import type { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import type { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -143,9 +143,12 @@ function setSeconds(timeMs: () => number | undefined) {
   };
 }
 
-/** Interval between two looks at the end of the log, ms. */
+/** Interval at which the end of the log is read, ms. */
 const LOOK_MS = 5_000;
-/** Looks that are remembered: ten minutes. A reader that is further behind is reported as that. */
+/**
+ * Number of remembered reads: ten minutes. A reader that is further behind is reported with that
+ * lag.
+ */
 const LOOKS_MAX = 120;
 
 /** An end of the log, and when it was seen. */
@@ -198,7 +201,7 @@ function sampleLogPart({ metrics, clock, stream, readers }: SizeParts): Part {
         try {
           await look();
         } catch (error) {
-          // The part `stream` reports it; the figures stay those of the last look.
+          // The part `stream` reports it; the last figures remain.
           if (!(error instanceof StreamUnavailable)) throw error;
         }
         await pause(clock, LOOK_MS, signal);

@@ -94,10 +94,10 @@ export interface StorageParts {
   readonly wait: Pick<StartWait, 'until' | 'over'>;
 }
 
-/** The open storage, and what the check of its files found before. */
+/** The open storage, and the findings of the earlier check of its files. */
 export interface OpenStorage extends Storage {
   readonly startCheck: StartCheck;
-  /** Streams that end before what they had acknowledged. */
+  /** Streams that end before their last acknowledged entry. */
   readonly lost: readonly LostEnd[];
 }
 
@@ -114,7 +114,7 @@ export async function openStorage(parts: StorageParts): Promise<OpenStorage> {
   assertNoUnfinishedRestore(folder);
   assertHistoryInPlace(settings);
   await lockHistory(parts);
-  // First: what follows opens the files, after which SQLite has dropped what it cannot read.
+  // Checked first: later steps open the files, and SQLite then drops unreadable frames.
   const startCheck = checkAtStart(settings, isShared(parts));
   await assertStartable(settings, random);
   const path = join(folder, 'control.db');
@@ -150,8 +150,8 @@ export async function openStorage(parts: StorageParts): Promise<OpenStorage> {
 }
 
 /**
- * Without its end, EVENTS contradicts what callers were told, and a sample log that ends below what is
- * in chunks would assign sequences again. Throws `DataFolderUnusable`.
+ * Without its end, EVENTS contradicts answers that callers have received, and a sample log that
+ * ends below the floor of the chunks would assign sequences again. Throws `DataFolderUnusable`.
  */
 function assertUsableEnds(folder: string, lost: readonly LostEnd[], history: History): void {
   for (const { stream, last, acknowledged } of lost) {
@@ -279,7 +279,7 @@ async function assertEventsKnown(stream: Stream, member: Membership): Promise<vo
   }
 }
 
-/** Interval and longest wait for running members to make the sample log again, ms. */
+/** Interval and longest wait for running members to recreate the sample log, ms. */
 const MADE_LOOK_MS = 250;
 const MADE_MS_MAX = 10_000;
 
@@ -374,7 +374,7 @@ function masterKeyChanges(secrets: SecretStore, keys: DerivedKeys): Storage['cha
   };
 }
 
-/** Location of the master key, and of what is sealed under it. */
+/** Location of the master key, and of the values sealed under it. */
 export function keyFile({ data, masterKeyFile: file, masterKeyFileGiven: mustExist }: Settings) {
   return { file, mustExist, storePath: join(data, SECRETS_FILE) };
 }
@@ -393,7 +393,7 @@ async function openStream({ base, ports, damagedSamples }: StreamParts): Promise
     // The NATS client takes memory and startup time, so it is loaded only if NATS is used.
     const { openNats } = await import('../platform/nats.ts');
     const onMadeAgain = (name: string): void =>
-      base.log.warn({ part: 'stream' }, `The stream ${name} was missing and was made again`);
+      base.log.warn({ part: 'stream' }, `The stream ${name} was missing and was recreated`);
     return openNats(settings, { clock, random, onMadeAgain });
   }
   return openEmbeddedStream({

@@ -7,7 +7,7 @@ import { IngestLimits, type IngestRates } from '../../actors/telemetry/ingest/in
 import { RefusedReadings } from '../../actors/telemetry/ingest/refused-readings.ts';
 import { PartitionWriter } from '../../actors/telemetry/sample-log.ts';
 import type { Datacenters } from '../../actors/vms/datacenters.ts';
-import type { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import type { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import type { RoomBase, Storage } from '../platform/room-base.ts';
 
 export interface IngestParts {

@@ -5,7 +5,7 @@ import type { ProjectLimitsReader } from '../../actors/platform/project-limits.t
 import type { Part } from '../../actors/platform/supervision.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import { createEnrolments, type Enrolments } from '../../actors/vms/enrolments.ts';
-import { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import type { NewestReport } from '../../actors/vms/vm-sources.ts';
 import { EXPANDED_SERIES } from '../../streams/telemetry/metrics/catalogue.ts';
 import type { LatestRow } from '../../streams/telemetry/samples/columns.ts';
@@ -83,8 +83,8 @@ export function newestReport(latest: LatestRow | undefined): NewestReport | unde
 }
 
 /**
- * Data centers as alert rules see them. One from which nothing has arrived since the start and
- * within the sample log has no time; its row tells that it is stale.
+ * Data centers as alert rules see them. A data center without rows since the start and in the
+ * sample log has no time; its row states that it is stale.
  */
 export function addDatacenterGauges(
   { metrics, clock }: Pick<RoomBase, 'metrics' | 'clock'>,

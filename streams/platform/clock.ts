@@ -23,8 +23,8 @@ export interface Clock {
 export const AHEAD_MS_MAX = 60_000;
 
 /**
- * True if a recorded time can only be from a clock that was set back since. Infinity is no recorded
- * time: it means never.
+ * True if a recorded time can only be from a clock that was set back since. Infinity is not a
+ * recorded time: it means never.
  */
 export function isAhead(recordedMs: number, nowMs: number): boolean {
   return recordedMs > nowMs + AHEAD_MS_MAX && recordedMs !== Number.POSITIVE_INFINITY;

@@ -201,16 +201,31 @@ function turn<R>(steps: Steps<R>, pacer: Pacer): { readonly result: R } | undefi
 // because the last of them waits for something. `concatMap` over an inner pipeline would do the
 // same, but assemble the stages again for each value.
 
+/** Exceptions from the way of every value through its stages. */
+export interface Admission<T> {
+  /** Asked in the value's turn. False: it passes no stage and has no result. Absent: every value does. */
+  admits?(value: T): boolean;
+  /**
+   * Takes the value whose stages failed. It has no result, and the stages are assembled again for
+   * the next one. Throws to end all of it. Absent: the first failure ends it.
+   */
+  recover?(value: T, error: unknown): void;
+}
+
 /**
  * Admits a value to `stages` once they have emitted for the previous one; others wait, in order.
  * The stages emit exactly once for each value.
  */
-export function oneAtATime<T, R>(stages: OperatorFunction<T, R>): OperatorFunction<T, R> {
+export function oneAtATime<T, R>(
+  stages: OperatorFunction<T, R>,
+  { admits, recover }: Admission<T> = {},
+): OperatorFunction<T, R> {
   return (source) =>
     new Observable<R>((subscriber) => {
-      const entrance = new Subject<T>();
+      let entrance = new Subject<T>();
       let waiting: T[] = [];
       let first = 0;
+      let current: T | undefined;
       let isBusy = false;
       let isAdmitting = false;
       let isSourceDone = false;
@@ -225,24 +240,42 @@ export function oneAtATime<T, R>(stages: OperatorFunction<T, R>): OperatorFuncti
             waiting = [];
             first = 0;
           }
+          if (admits?.(value) === false) continue;
+          current = value;
           isBusy = true;
           entrance.next(value);
         }
         isAdmitting = false;
         if (!isBusy && isSourceDone) entrance.complete();
       };
+      const fail = (error: unknown): void => {
+        try {
+          if (!recover || !isBusy) throw error;
+          recover(current as T, error);
+        } catch (reason) {
+          subscriber.error(reason);
+          return;
+        }
+        assemble();
+        isBusy = false;
+        admit();
+      };
+      const assemble = (): void => {
+        entrance = new Subject<T>();
+        subscriber.add(
+          entrance.pipe(stages).subscribe({
+            next: (result) => {
+              subscriber.next(result);
+              isBusy = false;
+              admit();
+            },
+            error: fail,
+            complete: () => subscriber.complete(),
+          }),
+        );
+      };
 
-      subscriber.add(
-        entrance.pipe(stages).subscribe({
-          next: (result) => {
-            subscriber.next(result);
-            isBusy = false;
-            admit();
-          },
-          error: (error) => subscriber.error(error),
-          complete: () => subscriber.complete(),
-        }),
-      );
+      assemble();
       subscriber.add(
         source.subscribe({
           next: (value) => {

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 
 export interface Random {
-  /** `length` random bytes; fit for secrets if they come from the system generator. */
+  /** `length` random bytes; fit for secrets if the system generator makes them. */
   bytes(length: number): Uint8Array;
 }
 

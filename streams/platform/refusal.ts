@@ -63,7 +63,9 @@ export class Refusal extends Error {
   }
 }
 
-/** The refusal of one field's value. The message names the field, the value and what is valid. */
+/**
+ * The refusal of one field's value. The message names the field, the value and the valid values.
+ */
 export function invalidField(field: string, message: string): Refusal {
   return new Refusal('INVALID_FIELD', message, { field });
 }

@@ -73,9 +73,9 @@ export class SnapshotBroken extends Error {
 }
 
 /**
- * Writes a snapshot and removes older ones. `superseded`: another one was finished meanwhile, so
- * this one does not exist. Throws what the stream throws; then there is no snapshot with this id,
- * unless only the last response was lost.
+ * Writes a snapshot and removes older ones. `superseded`: another one was finished first, so this
+ * one does not exist. Throws the errors of the stream; then no snapshot has this id, unless only
+ * the last response was lost.
  *
  * @param content compressed bytes, in parts of any size
  */
@@ -108,7 +108,7 @@ export async function writeSnapshot(
     data: new TextEncoder().encode(JSON.stringify(manifest)),
     expectedLastSubjectSequence: before?.sequence ?? 0,
   });
-  // The response to an append does not tell whose snapshot won; the stored manifest does.
+  // The response to an append does not show whose snapshot won; the stored manifest does.
   if ((await newestSnapshot(stream))?.id !== facts.id) return 'superseded';
   await stream.truncate({ stream: SNAPSHOTS_STREAM, belowSequence: firstSequence });
   return manifest;
@@ -138,7 +138,7 @@ export async function* readSnapshot(
   try {
     for await (const { subject, data } of read) {
       const place = Number(subject.split('.').at(-1));
-      // A chunk whose response was lost is there twice.
+      // A chunk whose response was lost is stored twice.
       if (place < next) continue;
       if (place > next) break;
       next++;

@@ -1,6 +1,6 @@
 /**
  * Losses from using an existing stream instead of the requested one. Both adapters check it before
- * they append to a stream that someone else made; more than requested is no fault.
+ * they append to a stream of another creator; more than requested is not a fault.
  */
 import type { StreamSpec } from './stream.ts';
 

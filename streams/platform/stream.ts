@@ -26,13 +26,13 @@ export interface StreamSpec {
    * false.
    */
   readonly lastOfSubject?: boolean;
-  /** How long a message id is remembered for de-duplication, ms. */
+  /** Time for which a message id is remembered for de-duplication, ms. */
   readonly duplicateWindowMs: number;
   /**
-   * Reaction of a running service to a deleted stream. `continue`: makes it again under its
-   * identity; sequences rise further and leave some out. `replace`: makes it again as another
-   * stream. Each use of a replaced log accepts that one; of a replaced table, whose readers have to
-   * start over, only `ensure` does. Absent: the stream is needed, so every use throws.
+   * Reaction of a running service to a deleted stream. `continue`: recreates it under its identity;
+   * sequences continue to rise, with a gap. `replace`: recreates it as another stream. Each use of
+   * a replaced log accepts that one; of a replaced table, whose readers have to start over, only
+   * `ensure` does. Absent: the stream is needed, so every use throws.
    */
   readonly whenMissing?: 'continue' | 'replace';
 }
@@ -83,8 +83,8 @@ export interface Append {
   readonly expectedLastSubjectSequence?: number;
   /**
    * Time after which an unanswered append has an unknown outcome, ms. For appends that are then
-   * repeated, and so reach the leader that a cluster has elected meanwhile. Default 5,000. A local
-   * stream always answers.
+   * repeated, and so reach the leader that a cluster has elected in the meantime. Default 5,000. A
+   * local stream always answers.
    */
   readonly answerMs?: number;
 }
@@ -156,7 +156,10 @@ export interface ConsumerSpec {
  * promise resolves).
  */
 export interface Delivery extends StreamMessage {
-  /** 1 for the first delivery. There is no maximum: count, and `term` what cannot be done. */
+  /**
+   * 1 for the first delivery. There is no maximum: count, and `term` messages that cannot be
+   * handled.
+   */
   readonly deliveryCount: number;
   /** Done. Resolves once the stream has recorded it. */
   ack(): Promise<void>;

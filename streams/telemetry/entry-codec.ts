@@ -48,7 +48,7 @@ export function encodeEntry(entry: LogEntry): Uint8Array {
   return record(RULES, jsonBytes(marker));
 }
 
-/** The complete entry. Throws `DamagedBytes` if the bytes differ from what was encoded. */
+/** The complete entry. Throws `DamagedBytes` if the bytes differ from the encoded ones. */
 export function decodeEntry(bytes: Uint8Array): LogEntry {
   const kind = bytes[0];
   if (kind === BATCH) return { kind: 'batch', batch: decodeBatch(bytes.subarray(1)) };
@@ -120,7 +120,7 @@ export interface PlacedEntry extends LoggedEntry {
   readonly entry: LogEntry;
 }
 
-/** Decodes stored bytes. Fails with `DamagedBytes` if they differ from what was encoded. */
+/** Decodes stored bytes. Fails with `DamagedBytes` if they differ from the encoded ones. */
 export function decodeEntries(): OperatorFunction<LoggedEntry, PlacedEntry> {
   return map(decoded);
 }
@@ -176,7 +176,7 @@ export function encodeBatch(batch: SampleBatch): Uint8Array {
   return bytes;
 }
 
-/** The complete batch. Throws `DamagedBytes` if the bytes differ from what was encoded. */
+/** The complete batch. Throws `DamagedBytes` if the bytes differ from the encoded ones. */
 export function decodeBatch(bytes: Uint8Array): SampleBatch {
   const outer = new ByteReader(bytes);
   const version = outer.u8();

@@ -150,7 +150,7 @@ test('people are listed, locked out, readmitted, and signed out', async (t) => {
   }
 });
 
-test('an address known only from an invitation is marked as such, and identifies nobody', async (t) => {
+test('an address known only from an invitation is marked as such, and identifies no person', async (t) => {
   const { world, admin, use } = await startAdmin(t);
   await admin('project', 'create', 'web', '--owner', 'ann@x.org');
   const by = { kind: 'human', name: 'people/ann' } as const;
@@ -375,7 +375,7 @@ test('an invalid command line is rejected with the correct usage', async (t) => 
   t.match((await svc(['help'])).stdout, /^ {2}admin +Create projects/m);
 });
 
-test('svc admin leaked ends the secrets that it reads, and reports the outcome of each line', async (t) => {
+test('svc admin leaked revokes the secrets that it reads, and reports the outcome of each line', async (t) => {
   const { world, withInput, admin } = await startAdmin(t);
   const ann = await world.person('ann@x.org');
   const { secret, session } = await world.signedIn(ann);
@@ -393,7 +393,7 @@ test('svc admin leaked ends the secrets that it reads, and reports the outcome o
   t.equal((await withInput('a b', 'leaked')).code, 2);
 });
 
-test('HOOK-26: svc admin bounce reads a returned mail for a pipe', async (t) => {
+test('HOOK-26: svc admin bounce reads a returned mail from a pipe', async (t) => {
   const { withInput } = await startAdmin(t);
   const postfix = readFileSync(new URL('../support/bounces/postfix.eml', import.meta.url), 'utf8');
   const outcome = async (mail: string) => {
@@ -401,12 +401,12 @@ test('HOOK-26: svc admin bounce reads a returned mail for a pipe', async (t) => 
     t.equal(code, 0, 'the mail server keeps no mail that the service has read');
     return stdout;
   };
-  t.match(await outcome(postfix), /^Ignored: the mail was no notification of this service$/m);
+  t.match(await outcome(postfix), /^Ignored: the mail was not a notification of this service$/m);
   t.match(
     await outcome(postfix.replace('Status: 5.1.1', 'Status: 5.7.1')),
     /not about the address/,
   );
-  t.match(await outcome('Subject: Out of office\n\nI am away'), /^Ignored: the mail reports no/);
+  t.match(await outcome('Subject: Out of office\n\nI am away'), /^Ignored: the mail is not a delivery report/);
   const away = await svc(['admin', 'bounce', '--data', dataFolder(t)], {}, postfix);
   t.equal(away.code, 75, 'EX_TEMPFAIL: the mail server tries again');
 });

@@ -35,7 +35,7 @@ test('embedded streams have one copy, in the data folder', async (t) => {
 
 const newest = 'nats-server 2.15.1';
 test(
-  'streams of one nats-server, and a request for three copies that it cannot keep',
+  'the streams of a single nats-server are listed, and it rejects three copies',
   needs(newest),
   async (t) => {
     const server = await natsServerFor(t);

@@ -21,7 +21,7 @@ async function start(t: Test, folder: string): Promise<RunningService> {
   return service;
 }
 
-test('the key is replaced while the service runs, and the old one starts nothing', async (t) => {
+test('the key is replaced while the service runs, and no service starts with the old one', async (t) => {
   const folder = dataFolder(t);
   const keyFile = join(folder, 'master.key');
   const service = await start(t, folder);
@@ -61,7 +61,7 @@ test('the key is replaced while the service runs, and the old one starts nothing
   await (await start(t, folder)).stop();
 });
 
-test('an own key is taken from a file, and a bad one is refused', async (t) => {
+test('a supplied key is read from a file, and an invalid one is refused', async (t) => {
   const folder = dataFolder(t);
   await start(t, folder);
   const file = join(folder, 'next.key');

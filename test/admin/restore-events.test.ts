@@ -43,7 +43,7 @@ const other: MemberRecord = {
 };
 
 test(
-  'DUR-32: EVENTS is made again only from the furthest projection whose chain holds',
+  'DUR-32: EVENTS is rebuilt only from the most advanced projection with an intact chain',
   needs('nats-server 2.15.1'),
   async (t) => {
     const server = await natsServerFor(t);
@@ -53,7 +53,7 @@ test(
     const restore = (...more: string[]) =>
       svc(['admin', 'restore-events', '--data', folder, ...more], settings);
     const running = await restore();
-    t.match(running, { code: 0, stdout: /^EVENTS is there and continues/ }, running.stderr);
+    t.match(running, { code: 0, stdout: /^EVENTS exists and continues/ }, running.stderr);
     await service.stop();
 
     const stream = await openJetStream({ url: server.url, clock: systemClock });
@@ -81,7 +81,7 @@ test(
       stderr: /Not heard: the member on vm-b \(process 42\).*add --furthest/,
     });
     await record({ applied: 1 });
-    t.equal(await stream.compare(eventsStream()), undefined, 'no refusal makes it');
+    t.equal(await stream.compare(eventsStream()), undefined, 'no refusal creates it');
 
     const database = new Database(join(folder, 'control.db'));
     const spoil = database.prepare('UPDATE commits SET hash = ? WHERE sequence = 1');
@@ -91,22 +91,25 @@ test(
     spoil.run(hash);
     database.close();
 
-    t.match(await restore(), { code: 0, stdout: /^EVENTS is made again behind commit \d+/ });
+    t.match(await restore(), {
+      code: 0,
+      stdout: /^EVENTS is rebuilt and continues after commit \d+/,
+    });
     const { identity, firstSequence } = await stream.state('EVENTS');
     t.equal(identity, before.identity);
     t.equal(firstSequence, before.lastSequence + 1);
-    t.match(await restore(), { code: 0, stdout: /^EVENTS is there/ }, 'a second run is harmless');
+    t.match(await restore(), { code: 0, stdout: /^EVENTS exists/ }, 'a second run is harmless');
     const again = await startService(t, folder, settings);
     await again.stop();
 
     await streams.delete('EVENTS');
     await streams.delete(clusterSpec.name);
     t.match(await restore(), { code: 1, stderr: /CLUSTER is missing too.*add --furthest/ });
-    t.match(await restore('--furthest'), { code: 0, stdout: /^EVENTS is made again/ });
+    t.match(await restore('--furthest'), { code: 0, stdout: /^EVENTS is rebuilt/ });
   },
 );
 
-test('DUR-32: without NATS, or without a projection, it names the other way', async (t) => {
+test('DUR-32: without NATS or a projection, the command names the alternative', async (t) => {
   const folder = dataFolder(t);
   t.match(await svc(['admin', 'restore-events', '--data', folder], {}), {
     code: 2,

@@ -169,9 +169,7 @@ async function watching(t: Parameters<typeof openAlertingWorld>[0]) {
   const world = await openAlertingWorld(t);
   world.startRules();
   const { evaluator } = await world.startEvaluator();
-  world.run((signal) =>
-    watchInstanceLimit({ ...world, evaluator, isCaughtUp: () => true }, signal),
-  );
+  world.run((signal) => watchInstanceLimit({ ...world, evaluator, isCurrent: () => true }, signal));
   const notices = () =>
     world.host
       .view(PROJECT)

@@ -185,7 +185,7 @@ function* cutLogs(): Generator<{ readonly partition: Partition; readonly cut: nu
   }
 }
 
-test('the codec omits nothing that decides: each omission changes edges', async (t) => {
+test('the codec omits nothing relevant: each omission changes edges', async (t) => {
   const left = new Map(Object.entries(OMISSIONS));
   for (const { partition, cut } of cutLogs()) {
     if (left.size === 0) break;

@@ -161,7 +161,7 @@ test('DUR-13: entries of an owner with an expired lease are ignored', async (t) 
   t.same(decodeEntry(encodeEntry(reported)), reported);
 });
 
-test('evaluateConditions reports which instances an entry moved, and what time decided', async (t) => {
+test('evaluateConditions reports the instances that an entry changed, and decisions made by time alone', async (t) => {
   marbles(t, ({ hot, expectObservable, expectSubscriptions }) => {
     const source = hot('-a-b-c-t|', { ...run, t: tick(60) });
     const moved = source.pipe(

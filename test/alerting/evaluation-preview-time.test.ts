@@ -122,7 +122,7 @@ function live(log: readonly LogEntry[], rule: EvaluationRule, fromAt: number): R
   return reported.toSorted((a, b) => a.startedMs - b.startedMs);
 }
 
-test('a preview of a time-based rule reports what was notified live, including ticks', async (t) => {
+test('a preview of a time-based rule reports the live notifications, including those of ticks', async (t) => {
   const store = openStore({ folder: t.testdir() });
   const view = new HistoryView(store.share);
   t.teardown(async () => {

@@ -26,7 +26,7 @@ import { occurrences, tries } from '../support/tries.ts';
 
 const OPTIONS = { seed: 20_261_121, numRuns: tries(300) };
 
-/** Whether a firing from before `floorMs` continues because a recovery was disproved. */
+/** True if a firing from before `floorMs` continues because a recovery was disproved. */
 function goesOn(expected: readonly Made[], floorMs: number): boolean {
   return expected.some(({ edge }) => edge.kind === 'fired' && edge.startedMs <= floorMs);
 }

@@ -113,7 +113,7 @@ test('DUR-28: a VM retired while the clock was ahead is evaluated when it return
   t.equal(world.state.retired.get('demo')?.get('vm-1')?.atMs, 1_700_000_010_000);
 });
 
-test('EVAL-18: a decision that lies ahead does not silence a rebuilt evaluator', async (t) => {
+test('EVAL-18: a decision with a future time does not silence a rebuilt evaluator', async (t) => {
   const key = { project: 'demo', rule: 'rule-1', evaluationRevision: 1, vm: 'vm-1', labels: '' };
   const startedMs = 1_700_003_600_000;
   const decided = {
@@ -129,7 +129,7 @@ test('EVAL-18: a decision that lies ahead does not silence a rebuilt evaluator',
   t.same(world.rows([row(7, LOW)], 7), ['recovered at 7'], 'it ends with a sample of now');
 });
 
-test('no time of the state lies more than a minute ahead after a tick', async (t) => {
+test('after a tick, no time in the state is more than a minute ahead', async (t) => {
   const world = new EvaluationWorld([NOW, { ...AGE, rule: 'age' }]);
   world.state.isLive = true;
   for (const at of seconds(3540, 3600)) {

@@ -151,7 +151,7 @@ test('an unexpected stop fires on one row and ends on a row with another state',
   t.same(world.rows([{ at: 360, state: OFF, stateReason: 'shutdown' }]), ['recovered at 360']);
 });
 
-test('an unreported reason recovers no crash, and is the owner’s stop only before one', async (t) => {
+test('an unreported reason does not recover a crash, and counts as the owner’s stop only before one', async (t) => {
   for (const stateReason of ['', 'unknown', 'daemon', 'from_snapshot']) {
     const world = new EvaluationWorld([stopped(), unavailable()]);
     const off = { state: OFF, stateReason };
@@ -363,4 +363,47 @@ test('a rule that cannot be evaluated waits for its quota and affects no other r
   // The first rows settle with this one, without having been evaluated by the new rule.
   t.same(world.cpu(HIGH, [360]), ['fired at 360 since 360']);
   t.match(world.instances(), [{ state: 'FIRING' }, { failure: /SOMETHING_NEW/ }]);
+});
+
+const newer = (of: (overrides?: Partial<EvaluationRule>) => EvaluationRule) =>
+  of({ rule: 'newer', operator: 'SOMETHING_NEW' as 'EQUAL' });
+
+test('nothing is decided for a rule on telemetry that cannot be evaluated, and others fire', async (t) => {
+  const world = new EvaluationWorld([unavailable(), newer(unavailable)]);
+  world.rows([{ at: 0 }]);
+  world.rows([{ at: 30 }]);
+  const [other, failed] = world.instances();
+  t.equal(other?.failure, undefined);
+  t.match(failed, { state: 'IDLE', failure: 'The operator SOMETHING_NEW is unknown' });
+  t.same(ticks(world, 45, 600), ['fired at 330 since 330']);
+  t.same(world.rows([{ at: 630 }]), ['recovered at 630']);
+  // Settles the first rows.
+  world.rows([{ at: 1_000 }]);
+  t.match(world.instances()[1], { state: 'IDLE', failure: /SOMETHING_NEW/ });
+});
+
+test('a rule on telemetry that cannot be evaluated joins silent VMs and an outage without a decision', async (t) => {
+  const world = new EvaluationWorld([unavailable()]);
+  const vms = ['vm-1', 'vm-2', 'vm-3', 'vm-4', 'vm-5'];
+  world.rows(vms.map((vm) => ({ at: 0, vm })));
+  world.marker(30, { upserts: [newer(unavailable)] });
+  const placed = vms.map((vm) => ({ project: PROJECT, vm, datacenter: 'DC-1' }));
+  const outages = [{ datacenter: 'DC-1', sinceMs: START_MS }];
+  world.tick(135, { outages, placed, clockAhead: [] });
+  t.same(ticks(world, 150, 600), ['fired at 300 since 300 on  of {datacenter="DC-1"}']);
+  t.match(
+    world.instances().filter(({ rule }) => rule === 'newer'),
+    vms.map(() => ({ state: 'IDLE', failure: /SOMETHING_NEW/ })),
+  );
+});
+
+test('a rule on telemetry that cannot be evaluated anymore fails its incident and does not recover it', async (t) => {
+  const world = new EvaluationWorld([unavailable()]);
+  world.rows([{ at: 0 }]);
+  t.same(ticks(world, 15, 600), ['fired at 300 since 300']);
+  const [rule] = world.state.projects.get(PROJECT)?.rules.values() ?? [];
+  Object.assign(rule?.rule ?? {}, { operator: 'SOMETHING_NEW' });
+  t.same(world.rows([{ at: 630 }]), ['evaluatorFailed']);
+  t.same(world.rows([{ at: 660 }]), []);
+  t.match(world.instance(), { failure: /SOMETHING_NEW/ });
 });

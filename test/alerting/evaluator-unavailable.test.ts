@@ -309,7 +309,7 @@ test('EVAL-09, EVAL-19: an outage is found after the clock was ahead and set bac
   t.same(firingOf(world), []);
 });
 
-test('EVAL-09, EVAL-18: a restart after the clock was set back waits for nothing', async (t) => {
+test('EVAL-09, EVAL-18: a restart after the clock was set back does not wait', async (t) => {
   const world = await watching(t);
   const all = { [PROJECT]: vms(1, 2), [OTHER]: [] };
   await world.hear(3, all);
@@ -328,7 +328,7 @@ test('EVAL-09, EVAL-18: a restart after the clock was set back waits for nothing
   t.match(firingOf(world), [{ vm: 'vm-1' }], 'and the other one fires in time');
 });
 
-test('EVAL-09, EVAL-18: a restart recovers nothing by samples of before the step', async (t) => {
+test('EVAL-09, EVAL-18: a restart recovers nothing by samples from before the step', async (t) => {
   const world = await openAlertingWorld(t);
   world.startRules();
   const first = await world.startEvaluator();
@@ -354,7 +354,7 @@ test('EVAL-09, EVAL-18: a restart recovers nothing by samples of before the step
   await first.stop();
   await world.startEvaluator();
   await world.pass(5_000, 5_000);
-  t.same(states(), both, 'the good samples of before are no recovery');
+  t.same(states(), both, 'the earlier good samples are no recovery');
   await cpu(20, ['vm-1', 'vm-2']);
   t.same(states(), ['vm-1 RECOVERED', 'vm-2 RECOVERED']);
 });

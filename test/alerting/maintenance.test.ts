@@ -71,7 +71,7 @@ test('HOOK-29: firings in a window are recorded, not sent, and announced once at
   t.same(world.reportedFaults(), []);
 });
 
-test('HOOK-29: a rule firing on 200 VMs in a window is one message at its end', async (t) => {
+test('HOOK-29: a rule firing on 200 VMs in a window sends one message at its end', async (t) => {
   const world = await maintaining(t, WAIT_MS);
   await world.plan({ rule: RULE });
   const vms = Array.from({ length: 200 }, (_, i) => `vm-${i + 1}`);

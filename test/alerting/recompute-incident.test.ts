@@ -184,6 +184,17 @@ test('silence is recomputed from the rows stored around it', async (t) => {
   await history.close();
 });
 
+test('a decision by a metric or an operator of another version cannot be recomputed', async (t) => {
+  const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
+  world.cpu(95, [0]);
+  const [fired] = world.edges.filter((edge) => edge.kind === 'fired');
+  const view = { read: () => t.fail('nothing is read') };
+  for (const other of [{ metricId: 'something_new' }, { operator: 'NEW' as 'EQUAL' }]) {
+    const found = recompute(view as never, cpuRule({ sustainedMs: 0, ...other }), fired as Fired);
+    t.match(found, { status: 'NOT_POSSIBLE', detail: /Another version/ });
+  }
+});
+
 test('unreadable history is reported as such, and an abandoned query ends', async (t) => {
   const rule = cpuRule({ sustainedMs: 0 });
   const world = new EvaluationWorld([rule]);

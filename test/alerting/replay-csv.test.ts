@@ -35,7 +35,7 @@ test('quoted cells contain commas, quotes and line breaks', async (t) => {
   ]);
 });
 
-test('any text survives in a quoted cell, and each row has its line', async () => {
+test('any text survives in a quoted cell, and each row has its line number', async () => {
   const cell = fc.string({ unit: fc.constantFrom('a', ',', '"', '\n', ' ', 'ö', '{', '}', ';') });
   const lineBreak = fc.constantFrom('\n', '\r\n');
   fc.assert(

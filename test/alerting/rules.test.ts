@@ -354,7 +354,7 @@ test('10,000 instances are retired in small commits', async (t) => {
   t.equal(await retireInstances(world.host, PROJECT, RULE), 0, 'a second run finds none');
 });
 
-test('what decided an incident is stored beside it, and no later commit carries it', async (t) => {
+test('the deciding samples of an incident are stored beside it, and no later commit carries them', async (t) => {
   const world = await evaluating(t);
   const vms = Array.from({ length: 40 }, (_, i) => `vm-${i}`);
   await saved(world, { sustainedSeconds: 3_000 });

@@ -107,7 +107,7 @@ test('a late good sample splits the run that contains it', async (t) => {
   t.same(eventsOf(world.state), ['breachStarted 0', 'breachEnded 60', 'breachStarted 90']);
 });
 
-test('two firings in one batch have a run each', async (t) => {
+test('each of two firings in one batch has its own run', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   world.rows([
     { at: 0, cpu: 95 },

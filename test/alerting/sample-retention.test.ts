@@ -82,11 +82,11 @@ test('entries older than four hours are removed once they are in chunks and eval
   t.same(await kept(await eightHours(t)), YOUNG);
 });
 
-test('DUR-20: rows in no chunk yet are kept at any age, those of their partition', async (t) => {
+test('DUR-20: rows not yet in a chunk are kept at any age, in their own partition only', async (t) => {
   t.same(await kept(await eightHours(t), { floor: 5 }), { ...YOUNG, own: [5, 7, ...YOUNG.own] });
 });
 
-test('DUR-20: entries that another member needs are kept at any age, those of their partition', async (t) => {
+test('DUR-20: entries that another member needs are kept at any age, in their own partition only', async (t) => {
   const world = await eightHours(t);
   const others = [13, 7, 17];
   t.same(await kept(world, { others }), { ...YOUNG, own: [7, ...YOUNG.own] });
@@ -96,7 +96,7 @@ test('a member that does not act for the service truncates nothing', async (t) =
   t.same(await kept(await eightHours(t), { owns: false }), ALL);
 });
 
-test('unevaluated entries are kept at any age, those of their partition', async (t) => {
+test('unevaluated entries are kept at any age, in their own partition only', async (t) => {
   t.same(await kept(await eightHours(t), { through: 4 }), { ...YOUNG, own: [5, 7, ...YOUNG.own] });
 });
 
@@ -116,7 +116,7 @@ test('a long recovery keeps the log of its partition, and a paused rule keeps no
   t.same(await kept(world), { ...YOUNG, others: [6, 8, ...YOUNG.others] });
 });
 
-test('a member reports its positions by partition, and the lowest of all', (t) => {
+test('a member reports its position in each partition, and the lowest of all', (t) => {
   const { decided, decidedOf, floor, floors } = sampleProgress(needs({ floor: 5, through: 12 }));
   t.same([decided, floor], [12, 5]);
   t.same(
@@ -130,7 +130,7 @@ test('a member reports its positions by partition, and the lowest of all', (t) =
   t.end();
 });
 
-test('before a partition has an entry, its floor is the position of the reader', (t) => {
+test('the floor of a partition without entries is the position of the reader', (t) => {
   const { history, pipeline } = needs({ floor: 1, through: 12 });
   const { floor } = sampleProgress({
     history,

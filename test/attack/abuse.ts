@@ -1,8 +1,8 @@
 /**
  * Abuse under the default limits: bodies that are too large, truncated, or unpack to a thousand
  * times their size; clients that never finish; one key, one address or one collector that asks for
- * everything. A neighbour keeps working meanwhile: each of its requests is answered, with what it
- * wrote. Its times are reported without a verdict, because they depend on the machine.
+ * everything. A neighbour keeps working during the attack: each of its requests is answered, with
+ * what it wrote. Its times are reported without a verdict, because they depend on the machine.
  */
 import { randomUUID } from 'node:crypto';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';

@@ -113,7 +113,7 @@ async function tryUrls(arena: Arena, { port }: Canaries): Promise<void> {
   });
 }
 
-/** Whether each of our parsers takes it for an address outside this machine. */
+/** True if each of our parsers takes it for an address outside this machine. */
 function leadsAway(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname, username } = new URL(url);

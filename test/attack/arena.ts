@@ -16,7 +16,7 @@ export interface Arena {
   readonly dice: Dice;
   readonly tally: Tally;
   readonly forbidden: Forbidden;
-  /** Whether the time of this class is over. */
+  /** True if the time of this class is over. */
   readonly isOver: () => boolean;
 }
 

@@ -25,7 +25,7 @@ const BURST = 120 * PER_SECOND;
 const GIVE_UP = 1_000;
 /** Concurrent requests, as in the flood that filled a disk. */
 const WIDTH = 8;
-/** How long the key continues after its burst, and how long each method is called, ms. */
+/** Time for which the key continues after its burst, and for which each method is called, ms. */
 const FLOOD_MS = 5_000;
 const CALLS_OF_A_KIND = 60;
 /**

@@ -1,5 +1,5 @@
 /**
- * Identity tokens of the right platform that differ from what was approved: claims changed one at a
+ * Identity tokens of the right platform that differ from the approved ones: claims changed one at a
  * time, untrusted events, expired times, another connection's name.
  */
 import { githubClaims } from '../../src/ci/kinds/github.ts';

@@ -1,7 +1,7 @@
 /**
- * Keyless CI: an identity token opens a connection only if it is exactly what was approved. Every
- * claim is changed in every way, one at a time; algorithms, keys, headers, times and audiences are
- * forged; tokens are replayed and pairing codes guessed.
+ * Keyless CI: an identity token opens a connection only if it has exactly the approved claims.
+ * Every claim is changed in every way, one at a time; algorithms, keys, headers, times and
+ * audiences are forged; tokens are replayed and pairing codes guessed.
  */
 import { type Arena, attempt, inParallel, rpcRequest } from './arena.ts';
 import {

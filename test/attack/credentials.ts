@@ -31,8 +31,7 @@ export async function attackCredentials(arena: Arena): Promise<void> {
 }
 
 /**
- * The unchanged credentials open what they should; otherwise the class would hold by rejecting
- * everything.
+ * The unchanged credentials are accepted; otherwise the class would hold by rejecting everything.
  */
 async function tryControls(arena: Arena): Promise<void> {
   const { attacker } = arena;
@@ -102,7 +101,7 @@ async function tryForgeries(arena: Arena): Promise<void> {
   });
 }
 
-/** Whether the policy lets this kind, with the tenant's permissions, call the method. */
+/** True if the policy lets this kind, with the tenant's permissions, call the method. */
 function mayCall(method: AttackedMethod, kind: CredentialKind): boolean {
   const { access, role } = method.policy;
   if (access === Policy_Access.NONE || access === Policy_Access.ANY) return true;

@@ -29,7 +29,7 @@ export interface Pace {
 
 /**
  * Measures the quiet times, then the times while `flood` runs. `flood` starts before the first
- * request and is told when to stop. Both run once before that, so that threads have started and
+ * request and gets a signal to stop. Both run once before that, so that threads have started and
  * loaded their code.
  */
 export async function measureDelays(

@@ -1,6 +1,6 @@
 /**
- * Egress: with an egress proxy that connects to anything, no denied or private host is requested of
- * it, however it is written, and what is allowed passes it.
+ * Egress: with an egress proxy that connects to anything, it receives no request for a denied or
+ * private host in any notation, and allowed hosts pass it.
  */
 import { connect } from 'node:net';
 import { type ConnectProxy, startConnectProxy } from '../support/connect-proxy.ts';

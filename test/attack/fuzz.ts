@@ -1,7 +1,7 @@
 /**
  * Fuzzing: mutated requests, several at a time, over persistent connections. The process survives;
- * every answer is one that the service defines; no secret and no word of another tenant appears in
- * an answer or in the log; memory is flat after warm-up.
+ * every answer is one that the service defines;
+ * no secret and no word of another tenant appears in an answer or in the log; memory is flat after warm-up.
  */
 import { type Arena, displayed, inParallel, sourceOf } from './arena.ts';
 import { type Corpus, draftOf } from './corpus.ts';
@@ -17,7 +17,7 @@ const WIDTH = 24;
 const CHAFF_EVERY = 100_000;
 const READING_EVERY_MS = 2_000;
 const PROGRESS_EVERY_MS = 15_000;
-/** How long an accepted stream is read, ms. */
+/** Time for which an accepted stream is read, ms. */
 const STREAM_MS = 100;
 /** Share of accepted requests below which the fuzzer only tests rejections. */
 const ACCEPTED_SHARE_MIN = 0.1;

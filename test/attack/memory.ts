@@ -1,6 +1,4 @@
-/**
- * Whether resident memory is flat: leaked request state grows with requests, caches do not.
- */
+/** True if resident memory is flat: leaked request state grows with requests, caches do not. */
 
 export interface Reading {
   readonly atMs: number;

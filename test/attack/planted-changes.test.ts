@@ -70,7 +70,7 @@ test('LIMIT-23: a service that commits every change is detected', async (t) => {
   t.match(failures[0]?.why, /^60 decisions were committed, but only \d+ changes are allowed$/);
 });
 
-test('LIMIT-23: a service that rejects changes, or commits nothing more, passes', async (t) => {
+test('LIMIT-23: a service that rejects changes, or stops committing, passes', async (t) => {
   t.match(await verdictOn(t, 10, 'refuses'), { tries: 1, held: 1 });
   t.match(await verdictOn(t, 10, 'answers'), { tries: 1, held: 1 });
 });

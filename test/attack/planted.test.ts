@@ -186,7 +186,7 @@ test('a connection to a canary listener is seen', async (t) => {
   t.match(visits, [/^127.0.0.1 from 127/, /^127.0.0.2 from 127/]);
 });
 
-test('memory that grows in the second half is found, memory that has settled is not', async (t) => {
+test('memory that grows in the second half is reported, settled memory is not', async (t) => {
   const readings = (mib: (i: number) => number) =>
     Array.from({ length: 100 }, (_, i) => ({ atMs: i * 1000, bytes: mib(i) * 2 ** 20 }));
   const settled = readings((i) => 300 + 100 * Math.min(i, 40) + 20 * (i % 2));

@@ -1,6 +1,6 @@
 /**
- * Change of the master key under load: no call is refused meanwhile, everything stays readable, and
- * the old key opens nothing of the files afterwards, nor does it start the service.
+ * Change of the master key under load: no call is refused during it, everything stays readable, and
+ * afterwards the old key neither opens a value in the files nor starts the service.
  */
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

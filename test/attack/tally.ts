@@ -1,6 +1,6 @@
 /**
- * Results of all attempts by class: the final table, and for each try that did not hold what was
- * sent, what was answered, and why that is wrong.
+ * Results of all attempts by class: the final table, and for each failed try the request, the
+ * answer, and the reason why it is wrong.
  */
 
 export interface Failure {
@@ -52,7 +52,7 @@ export class Tally {
     return this.#limited;
   }
 
-  /** Records a try; `why` says what is wrong with its outcome, undefined if it held. */
+  /** Records a try; `why` states the problem of its outcome, undefined if it held. */
   record(outcome: {
     readonly name: string;
     readonly why: string | undefined;
@@ -97,7 +97,7 @@ function kindOf(why: string): string {
   return why.replaceAll(/\d+/g, '#').slice(0, 60);
 }
 
-/** Whether there is a result, and every class made tries that all held. */
+/** True if there is a result, and every class made tries that all held. */
 export function hasHeld(results: readonly ClassResult[]): boolean {
   return results.length > 0 && results.every(({ tries, held }) => tries > 0 && tries === held);
 }

@@ -1,7 +1,7 @@
 /**
  * Tenancy: one project's credentials, with names of another project's things in every field that
  * names something. No answer contains a word of the other project; existing and missing things
- * cannot be told apart; nothing of the other project changes.
+ * cannot be told apart; the other project does not change.
  */
 import {
   type Arena,
@@ -30,7 +30,7 @@ import type { Header, WireAnswer } from './wire.ts';
 
 /** Requests in flight. */
 const WIDTH = 12;
-/** Time within which even a busy machine ends a rejected stream; an accepted one stays open, ms. */
+/** Longest time in which a busy machine ends a rejected stream, ms; an accepted one stays open. */
 const STREAM_MS = 10_000;
 
 export async function attackTenancy(arena: Arena): Promise<void> {
@@ -295,7 +295,7 @@ async function tryIngest(arena: Arena): Promise<void> {
   }
 }
 
-/** Whether WriteSamples stored nothing. */
+/** True if WriteSamples stored nothing. */
 function isAllRejected(text: string): boolean {
   const { accepted, rejected } = JSON.parse(text);
   return accepted === '0' && rejected.length > 0;

@@ -124,7 +124,7 @@ class Connection {
   #isHead = false;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
-  /** Whether any byte of the current answer has arrived. */
+  /** True if any byte of the current answer has arrived. */
   hasRead = false;
 
   constructor(socket: Socket) {

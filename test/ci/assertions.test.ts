@@ -65,7 +65,7 @@ async function signedTexts(platform: CiIssuer, header: string, payload: string |
   return `${data}.${Buffer.from(signature).toString('base64url')}`;
 }
 
-test('a genuine token is valid, with its claims and the end of its burning', async (t) => {
+test('a genuine token is valid, and yields its claims and the time until which it stays burned', async (t) => {
   const { verify, platform, mint, checked } = await world(t);
   const { claims, ...about } = await verify(await mint({ jti: 'once', iat: NOW - 20 }));
   t.same(about, {
@@ -189,7 +189,7 @@ test('CI-03: a token is valid within its times and 30 seconds of tolerance', asy
   }
 });
 
-test('time is the port’s: the same token is too early, then valid, then expired', async (t) => {
+test('time comes from the clock port: one token is too early, then valid, then expired', async (t) => {
   const { mint, causeOf, clock } = await world(t);
   const token = await mint({ iat: NOW + 100, nbf: NOW + 100, exp: NOW + 200 });
   t.equal(await causeOf(token), 'NOT_YET_VALID');
@@ -383,7 +383,7 @@ test('CI-13: an unknown claim is reported by name, and the token stays valid', a
   t.same(unknown, ['github brand_new', 'github constructor', 'github repo_propertyless']);
 });
 
-test('CI-03: a token without jti is burned itself, once and in one form', async (t) => {
+test('CI-03: a token without jti is burned by its own digest, once and in one form', async (t) => {
   const { mint, verify, causeOf } = await world(t, { kind: 'circleci' });
   const token = await mint({ jti: undefined, nbf: undefined });
   const { jti } = await verify(token);

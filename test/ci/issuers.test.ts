@@ -106,7 +106,7 @@ async function overHttp(t: Test) {
     await fetcher.close();
     await platform.close();
   });
-  const read = (signal = AbortSignal.timeout(10_000)) => fetcher.fetch(platform.issuer, signal);
+  const read = (signal = AbortSignal.timeout(180_000)) => fetcher.fetch(platform.issuer, signal);
   return { platform, fetcher, read };
 }
 
@@ -149,7 +149,7 @@ test('CI-14: the discovery document locates the keys on its issuer’s own host'
   await t.rejects(read(), /openid-configuration answered 404$/);
   const named = { url, keysUrl: elsewhere.keysUrl };
   t.equal(
-    await fetcher.fetch(named, AbortSignal.timeout(10_000)),
+    await fetcher.fetch(named, AbortSignal.timeout(180_000)),
     await elsewhere.fetchKeys(),
     'an operator may configure keys on another host',
   );
@@ -365,7 +365,7 @@ function getIdToken(environment: Readonly<Record<string, string>>, audience: str
   const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
-    timeout: 30_000,
+    timeout: 600_000,
   });
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => {

@@ -137,7 +137,7 @@ test('an empty key set ends trust in every key, and health reports it', async (t
   t.same(keys.health(), { state: 'ready' });
 });
 
-test('once closed nothing is read any more', async (t) => {
+test('a closed key set reads nothing more', async (t) => {
   const { clock, keys, issuer, has } = world();
   await has('a');
   keys.close();
@@ -166,7 +166,7 @@ test('CI-14: the last keys of an unreachable issuer are valid for 24 hours, with
   t.equal(await has('a'), true, 'up to the last moment');
   await clock.advance(1);
   await t.rejects(has('a'), notReady);
-  t.match(keys.health(), { state: 'degraded', reason: /rejected meanwhile/ });
+  t.match(keys.health(), { state: 'degraded', reason: /rejected until then/ });
   issuer.answer = setOf('a');
   await clock.advance(RETRY_PAUSE_MS);
   t.equal(await has('a'), true, 'it recovers by itself');
@@ -194,12 +194,12 @@ test('once an outage is known, tokens of known keys do not wait for an attempt',
   t.equal(await has('a'), false, 'an unlisted key is gone');
 });
 
-test('before an issuer’s first answer its tokens get not ready, with a retry time', async (t) => {
+test('until an issuer’s first answer, its tokens are rejected as not ready, with a retry time', async (t) => {
   const { clock, keys, issuer, has } = world();
   issuer.answer = new Error('answered 500');
   const refusal = await has('a').catch((error) => error);
   t.match(refusal, { ...notReady, metadata: { retryAfterSeconds: '10' } });
-  t.match(keys.health(), { state: 'degraded', reason: /rejected meanwhile/ });
+  t.match(keys.health(), { state: 'degraded', reason: /rejected until then/ });
   for (let i = 0; i < 500; i++) await t.rejects(has('a'), notReady);
   t.equal(issuer.fetches, 1, 'a failed attempt counts as one');
   await clock.advance(RETRY_PAUSE_MS);
@@ -255,7 +255,7 @@ test('failed attempts count against a storm of unknown key ids too', async (t) =
   await clock.advance(UNKNOWN_KEY_PAUSE_MS);
   for (let second = 0; second < 120; second++) {
     for (let i = 0; i < 20; i++) await t.rejects(has(`made up ${i}`), notReady);
-    t.equal(await has('a'), true, 'known keys stay valid meanwhile');
+    t.equal(await has('a'), true, 'known keys stay valid until then');
     await clock.advance(1_000);
   }
   t.equal(issuer.fetches, 1 + 4);

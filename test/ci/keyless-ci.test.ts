@@ -111,26 +111,36 @@ test('IDN-03, STATE-07: operator approval creates a connection with the approved
 test('CI-11: only the reviewed claims can be approved', async (t) => {
   const world = await startCiWorld(t);
   const { digest } = await observe(world);
-  await t.test('nothing observed, no digest, another digest', async (t) => {
-    const open = await start(world);
-    const about = { verification: open.setupId, displayName: '', capabilities: READ };
-    const approve = (sent: string) =>
-      refusalOf(world.ci.approve({ ...change(world), ...about, digest: sent }));
-    t.match(await approve(digest), { reason: 'INVALID_STATE', message: /verification step first/ });
-    await world.ci.submitProof({ ...open, assertion: world.assertion() });
-    t.match(await approve(''), { reason: 'INVALID_FIELD', metadata: { field: 'claimsDigest' } });
-    t.match(await approve('0'.repeat(64)), { reason: 'INVALID_STATE' });
-  });
+  await t.test(
+    'an approval without an observation, without a digest or with another digest is refused',
+    async (t) => {
+      const open = await start(world);
+      const about = { verification: open.setupId, displayName: '', capabilities: READ };
+      const approve = (sent: string) =>
+        refusalOf(world.ci.approve({ ...change(world), ...about, digest: sent }));
+      t.match(await approve(digest), {
+        reason: 'INVALID_STATE',
+        message: /verification step first/,
+      });
+      await world.ci.submitProof({ ...open, assertion: world.assertion() });
+      t.match(await approve(''), { reason: 'INVALID_FIELD', metadata: { field: 'claimsDigest' } });
+      t.match(await approve('0'.repeat(64)), { reason: 'INVALID_STATE' });
+    },
+  );
 });
 
-test('Approval: only permissions that the verification and the account have', async (t) => {
+test('Approval grants only permissions that the verification and the account have', async (t) => {
   const world = await startCiWorld(t);
   const refused = async (capabilities: string[], more: object = {}) => {
     const refusal = await refusalOf(start(world, { capabilities, ...more }));
     return refusal?.reason;
   };
   t.equal(await refused([]), 'INVALID_FIELD', 'none');
-  t.equal(await refused(['collector']), 'INVALID_FIELD', 'a capability that nobody can grant here');
+  t.equal(
+    await refused(['collector']),
+    'INVALID_FIELD',
+    'a capability that cannot be granted here',
+  );
   t.equal(await refused(READ, { serviceAccount: 'nobody' }), 'NOT_FOUND');
   const unconfigured = await refusalOf(start(world, { issuer: 'sourcehut' }));
   t.match(
@@ -381,7 +391,7 @@ test('Two concurrent approvals on two nodes: exactly one wins', async (t) => {
     const { started, digest } = await observe(world);
     const about = { verification: started.setupId, displayName: '', capabilities: READ, digest };
     const sequence = world.host.appliedSequence();
-    await other.host.waitFor(sequence, AbortSignal.timeout(5_000));
+    await other.host.waitFor(sequence, AbortSignal.timeout(180_000));
     const outcomes = await Promise.all(
       [world, other].map((node) => causeOf(node.ci.approve({ ...change(node), ...about }))),
     );

@@ -70,7 +70,7 @@ test('CI-10: a pairing code is valid for one observation', async (t) => {
       t.same(outcomes.toSorted(), ['EXCHANGED', ...Array(7).fill('INVALID_STATE')]);
     },
   );
-  await t.test('a rejected proof does not use it up', async (t) => {
+  await t.test('a rejected proof does not use up the code', async (t) => {
     const started = await start(world);
     const refused = world.assertion({ audience: 'https://elsewhere.example' });
     t.match(await refusalOf(world.ci.submitProof({ ...started, assertion: refused })), {

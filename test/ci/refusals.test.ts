@@ -185,7 +185,7 @@ test('Refusals on two nodes leave one record a minute, and none of them is lost'
   const nodes = [world, other];
   const settle = () => Promise.all(nodes.map(({ ci }) => ci.settled()));
   const bad = { bound: { ref: 'x' } };
-  await other.host.waitFor(world.host.appliedSequence(), AbortSignal.timeout(5_000));
+  await other.host.waitFor(world.host.appliedSequence(), AbortSignal.timeout(180_000));
   for (let i = 0; i < 5; i++) {
     await Promise.all(nodes.map((node) => node.tryExchange(id, bad)));
     await settle();

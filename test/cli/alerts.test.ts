@@ -283,7 +283,7 @@ test('svc alerts', async (t) => {
     t.same((await svc('alerts', 'list', '--json')).json, before);
   });
 
-  await t.test('an incomplete preview says so', async (t) => {
+  await t.test('an incomplete preview is reported as incomplete', async (t) => {
     const gateway = await startGateway(t, world.endpoint);
     const preview = ['alerts', 'preview', ...condition, '5', '--severity', 'INFO', '--all-vms'];
     const args = [...preview, '--history', '2h', '--endpoint', gateway.url];

@@ -25,8 +25,8 @@ test('names resolve to ids', async (t) => {
   );
   await t.test('names of unknown VMs', (t) => unknownVms(t, world));
   await t.test('names of incidents', (t) => incidents(t, world));
-  await t.test('API-40: names stand for service accounts and keys', (t) => keys(t, world));
-  await t.test('members by mail address', (t) => members(t, world));
+  await t.test('API-40: service accounts and keys are accepted by name', (t) => keys(t, world));
+  await t.test('members are accepted by mail address', (t) => members(t, world));
 });
 
 async function projects(t: Test, world: DemoWorld): Promise<void> {

@@ -41,7 +41,7 @@ const LISTS = [
   'incidents show One',
 ];
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern searches for colours
 const COLOUR = /\u001b\[\d+m/g;
 const DATE = /\d{4}-\d\d-\d\dT/;
 

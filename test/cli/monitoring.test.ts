@@ -152,19 +152,22 @@ async function promql(t: Test, world: DemoWorld, { start, svc }: { start: number
     },
   );
 
-  await t.test('it accepts only keys, and only responses from a PromQL URL', async (t) => {
-    const env = { SVC_PROJECT: 'monitoring' };
-    const none = await world.svc(['monitoring', 'promql', '1'], { as: 'nobody', env });
-    t.match(none, { code: 3, stderr: /PromQL requires a key/ });
-    const other = await svc('monitoring', 'promql', '1', '--project', 'other');
-    t.match(other, { code: 3 });
-    const gateway = await startGateway(t, world.endpoint);
-    gateway.faults.push({ kind: 'answer', status: 200, body: '<html>' });
-    const page = await svc('monitoring', 'promql', '1', '--endpoint', gateway.url);
-    t.match(page, { code: 1, stderr: /is not from a PromQL URL/ });
-    const location = { location: 'https://evil.example/' };
-    gateway.faults.push({ kind: 'answer', status: 307, headers: location });
-    const moved = await svc('monitoring', 'promql', '1', '--endpoint', gateway.url);
-    t.match(moved, { code: 1, stderr: /HTTP 307/ }, 'a credential follows no redirect');
-  });
+  await t.test(
+    'svc monitoring promql accepts only keys, and only responses from a PromQL URL',
+    async (t) => {
+      const env = { SVC_PROJECT: 'monitoring' };
+      const none = await world.svc(['monitoring', 'promql', '1'], { as: 'nobody', env });
+      t.match(none, { code: 3, stderr: /PromQL requires a key/ });
+      const other = await svc('monitoring', 'promql', '1', '--project', 'other');
+      t.match(other, { code: 3 });
+      const gateway = await startGateway(t, world.endpoint);
+      gateway.faults.push({ kind: 'answer', status: 200, body: '<html>' });
+      const page = await svc('monitoring', 'promql', '1', '--endpoint', gateway.url);
+      t.match(page, { code: 1, stderr: /is not from a PromQL URL/ });
+      const location = { location: 'https://evil.example/' };
+      gateway.faults.push({ kind: 'answer', status: 307, headers: location });
+      const moved = await svc('monitoring', 'promql', '1', '--endpoint', gateway.url);
+      t.match(moved, { code: 1, stderr: /HTTP 307/ }, 'a credential follows no redirect');
+    },
+  );
 }

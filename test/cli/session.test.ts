@@ -1,6 +1,7 @@
 /**
- * Signing in from the command line: with a link, or with a browser played by the test; what the
- * loopback listener accepts, how a session is stored when its secret changes, and signing out.
+ * Signing in from the command line: with a link, or with a browser played by the test; the requests
+ * that the loopback listener accepts, the storage of a session whose secret changes, and signing
+ * out.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';

@@ -25,7 +25,7 @@ function inNewYork(cases: readonly (readonly [now: string, value: string])[]) {
   return JSON.parse(execFileSync(process.execPath, args, { env, cwd, encoding: 'utf8' }));
 }
 
-test('a time to come is understood in the local zone, and reported', async (t) => {
+test('a future time is read in the local zone, and reported', async (t) => {
   const answers = inNewYork([
     ['2026-11-01T06:45:00Z', '01:50'],
     ['2026-03-08T07:10:00Z', '02:30'],

@@ -48,7 +48,7 @@ test('DASH-16: an unchanged form returns the same rule', async (t) => {
   t.same(specOf(fieldsOf(age, 'seconds'), 'seconds'), age, 'to the second');
 });
 
-test('DASH-16: unreadable input gives no rule, and its field says why', async (t) => {
+test('DASH-16: unreadable input yields no rule, and its field shows the reason', async (t) => {
   t.equal(specOf(blankRule, ''), undefined);
   t.same(problemsOf(blankRule, ''), {
     displayName: 'missing',

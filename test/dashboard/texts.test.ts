@@ -150,7 +150,7 @@ test('a changed clock is followed', async (t) => {
   t.same(narrowOffset(right, set), narrowOffset(undefined, set));
 });
 
-test('a time field names a moment, or says why it names none', async (t) => {
+test('a time field shows its moment, or why there is none', async (t) => {
   const noon = Date.UTC(2026, 10, 21, 12);
   t.same(readTimeField('2026-11-21T12:00', true), { ms: noon });
   t.equal(parseTimeField('2026-11-21T12:00:30', true), noon + 30_000);

@@ -40,7 +40,7 @@ test('DASH-05: a first step’s state follows from known facts and is unknown wi
 
 const vm = (name: string, fields: Partial<Vm>): Vm => ({ name, displayName: '', ...fields }) as Vm;
 
-test('DASH-06: VMs are sorted as the address says, absent values last in both directions', async (t) => {
+test('DASH-06: VMs are sorted as the address requests, with absent values last in both directions', async (t) => {
   const vms = [
     vm('projects/p/vms/vm-10', { cpuUtilizationPct: 5 }),
     vm('projects/p/vms/vm-2', {}),

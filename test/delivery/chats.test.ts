@@ -284,7 +284,7 @@ test('HOOK-22: the lines of a runbook stay lines', async (t) => {
   }
 });
 
-test('HOOK-28: a group lists as many incidents as fit into the service', async (t) => {
+test('HOOK-28: a group lists as many incidents as fit into a message of the service', async (t) => {
   const members = Array.from({ length: 200 }, (_, i) => {
     return { name: `web-${i}.example.com`, value: '93.5 %, since 2026-01-01 00:00:00 UTC' };
   });

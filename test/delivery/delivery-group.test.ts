@@ -48,7 +48,7 @@ function vmOf(world: DeliveryWorld, alertInstance: string): string | undefined {
   return world.host.view(PROJECT).instance('alertInstance', alertInstance)?.context.vm;
 }
 
-test('HOOK-28: a rule firing on 200 VMs is one message per destination, and so is its recovery', async (t) => {
+test('HOOK-28: a rule firing on 200 VMs sends one message per destination, and so does its recovery', async (t) => {
   const world = await grouping(t);
   const vms = vmsOf(200);
   await world.fire(vms.slice(0, 120));
@@ -132,7 +132,7 @@ test('HOOK-28: attempts of a group have one body, and removing an incident makes
   t.equal(world.notifier.requests.length, 3, 'vm-2 was not notified, so its recovery is not sent');
 });
 
-test('HOOK-22: a group whose content is rejected follows in the plainest form', async (t) => {
+test('HOOK-22: a group whose content is rejected is sent again in the plainest form', async (t) => {
   const world = await grouping(t);
   world.notifier.answer = () =>
     world.notifier.requests.length === 1
@@ -221,7 +221,7 @@ const actions: fc.Arbitrary<readonly Action[]> = fc.array(
   { minLength: 4, maxLength: 25 },
 );
 
-/** Compares what an attempt named when it was opened with what was true then. */
+/** Compares the incidents that an attempt named when it was opened with the facts of that time. */
 function checkAttempt(world: DeliveryWorld, id: string, named: Map<string, string>): void {
   const view = world.host.view(PROJECT);
   const row = view.instance('delivery', id);

@@ -132,7 +132,7 @@ const contentRefused: AttemptOutcome = {
   content: true,
 };
 
-test('HOOK-22: a message whose content is rejected follows in the plainest form', async (t) => {
+test('HOOK-22: a message whose content is rejected is sent again in the plainest form', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => (world.notifier.requests.length === 1 ? contentRefused : accepted);
   await world.fire(['vm-1']);
@@ -188,7 +188,7 @@ test('HOOK-22: rejected messages do not delay the others', async (t) => {
   t.same(noticesOf(world), []);
 });
 
-test('HOOK-22: the plainest form of a test follows too', async (t) => {
+test('HOOK-22: a rejected test is also sent again in the plainest form', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => contentRefused;
   const destination = world.hook.slice(world.hook.lastIndexOf('/') + 1);

@@ -1,4 +1,4 @@
-/** The time at which a failing destination is tried again, as every member can tell. */
+/** The time at which a failing destination is tried again, which every member can compute. */
 import { test } from 'tap';
 import { DestinationRests } from '../../actors/delivery/destination-rests.ts';
 import type { InstanceStep } from '../../streams/platform/commit/commit.ts';

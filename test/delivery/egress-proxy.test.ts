@@ -90,7 +90,7 @@ test('HOOK-17: a webhook passes the proxy with TLS from end to end', async (t) =
   t.same(receiver.bodies, ['{"secret":"body"}', '{"secret":"body"}']);
 });
 
-test('HOOK-17: plain http to an allowed host passes by CONNECT too', async (t) => {
+test('HOOK-17: plain http to an allowed host also uses CONNECT', async (t) => {
   const receiver = await startReceiver(t, { tls: false });
   const proxy = await startConnectProxy(t);
   const proxyUrl = `http://127.0.0.1:${proxy.port}`;

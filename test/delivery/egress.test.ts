@@ -45,7 +45,7 @@ test('DUR-30: attempts that reach no receiver make a member rest, and then try a
   await clock.advance(1_000);
   t.equal(egress.isResting, false);
   for (let i = 0; i < 4; i++) end(i, UNREACHABLE);
-  t.equal(egress.isResting, false, 'the attempts of before do not count again');
+  t.equal(egress.isResting, false, 'the earlier attempts do not count again');
   end(5, UNREACHABLE);
   t.equal(egress.isResting, true);
   egress.close();
@@ -82,7 +82,7 @@ test('DUR-30: a member rests only while another one sends', async (t) => {
   t.equal(egress.isResting, false, 'it is the only one left');
 });
 
-test('DUR-30: while it rests, it holds no place in the queue', async (t) => {
+test('DUR-30: a resting member holds no slot of the queue', async (t) => {
   const { clock, egress, end } = world();
   const opened: { isClosed: boolean; give: (number: number) => void }[] = [];
   const messages = await consumeUnlessResting({

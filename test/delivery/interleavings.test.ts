@@ -62,7 +62,7 @@ class Watch {
     this.#firings.set(audience, firings.set(id, context.attempts));
   }
 
-  /** Whether it was accepted, may have been accepted, or is in flight. */
+  /** True if it was accepted, may have been accepted, or is in flight. */
   #mayKnow(context: DeliveryContext): boolean {
     const attempts = [...(this.#firings.get(audienceOf(context))?.values() ?? [])].flat();
     return attempts.some(({ outcome }) => outcome !== 'failed' && outcome !== 'refused');

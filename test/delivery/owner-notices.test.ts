@@ -1,6 +1,6 @@
 /**
  * A destination that the service paused: its project's owners get a notice in the project and a
- * mail each, once per pause, even if the mail server or the process fails meanwhile.
+ * mail each, once per pause, even if the mail server or the process fails in between.
  */
 import { test } from 'tap';
 import type { NoticeBody } from '../../actors/alerting/notices.ts';
@@ -142,7 +142,7 @@ test('a mail that was not accepted is retried under the same key for a day', asy
   late.clock.jump(24 * 3_600_000);
   late.start();
   await late.pass(10_000, 5_000);
-  t.same(late.taken, [], 'what is a day old is no news');
+  t.same(late.taken, [], 'a notice that is a day old is not sent');
   t.match(late.untaken, [
     /^mailing mem_ann: Error: The mail server accepted no mail within a day$/,
   ]);

@@ -1,6 +1,6 @@
 /**
- * Reads of deliveries over the wire: access, filters, and what is hidden from callers without write
- * access.
+ * Reads of deliveries over the wire: access, filters, and the fields that are hidden from callers
+ * without write access.
  */
 
 import { test } from 'tap';

@@ -19,13 +19,13 @@ function recordingPath(ends?: 'first' | 'second') {
   };
 }
 
-test('Each stage gets the result of the one before, and the last one gives the result', async (t) => {
+test('Each stage receives the previous result, and the last one returns the final result', async (t) => {
   const { calls, path } = recordingPath();
   t.equal(await path('a'), 'sent a++');
   t.same(calls, ['first a', 'second a+', 'last a++']);
 });
 
-test('A stage that ends the path gives its result, and no later stage runs', async (t) => {
+test('A stage that ends the path returns its result, and no later stage runs', async (t) => {
   const first = recordingPath('first');
   t.equal(await first.path('a'), 'ended by first');
   t.same(first.calls, ['first a']);
@@ -34,7 +34,7 @@ test('A stage that ends the path gives its result, and no later stage runs', asy
   t.same(second.calls, ['first a', 'second a+']);
 });
 
-test('A fault of a stage rejects', async (t) => {
+test('A fault in a stage rejects the whole path', async (t) => {
   const fault = () => Promise.reject(new Error('no disk'));
   const path = pathOf<string, string, string, string>(
     fault,

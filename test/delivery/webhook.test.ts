@@ -149,7 +149,11 @@ test('HOOK-17: a name with one private address among public ones is not called',
   const outcome = await sender.attempt(request(`https://hooks.example:${port(server)}/`));
   const error =
     'The host name has no address that may be called. Fix the URL or the DNS records of the name';
-  t.same(outcome, { kind: 'failed', unknown: false, error }, 'nobody learns the address');
+  t.same(
+    outcome,
+    { kind: 'failed', unknown: false, error },
+    'the answer does not reveal the address',
+  );
   t.match(logged, [/hooks\.example resolves to 127\.0\.0\.1/], 'the log does');
   t.equal(called, false);
   await sender.close();

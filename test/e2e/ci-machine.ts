@@ -134,13 +134,13 @@ export class CiMachine {
     return ran;
   }
 
-  /** Runs one command on the machine. A command that takes more than a minute is killed. */
+  /** Runs one command on the machine. A command that takes more than ten minutes is killed. */
   async run([file = '', ...args]: readonly string[], options: RunOptions = {}): Promise<Ran> {
     const { input, environment = {}, terminal = [], whileRunning } = options;
     const own = { SVC_ENDPOINT: this.program.demo.baseUrl, SVC_PROJECT: 'acme' };
     const child = spawn(file, args, {
       env: { ...this.environment, ...own, ...environment },
-      timeout: 120_000,
+      timeout: 600_000,
       killSignal: 'SIGKILL' as const,
     });
     let [stdout, stderr] = ['', ''];

@@ -1,7 +1,7 @@
 /**
- * Addresses in every spelling: whoever was invited under one is found under each other one, by an
- * account of the provider and by a mailed link. Also with rows of older versions, which stored
- * other spellings.
+ * Addresses in every spelling: a person who was invited under one is found under every other
+ * spelling, by an account of the provider and by a mailed link. Also with rows of older versions,
+ * which stored other spellings.
  */
 import fc from 'fast-check';
 import { test } from 'tap';

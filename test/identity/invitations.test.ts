@@ -74,7 +74,7 @@ test('an invitation whose acceptance was interrupted works again', async (t) => 
   t.equal(await outcomeOf(() => world.use(link)), 'CREDENTIAL_REVOKED');
 });
 
-test('an interrupted one does not work again once the person has signed in', async (t) => {
+test('an interrupted invitation does not work again once the person has signed in', async (t) => {
   for (const by of [undefined, operator]) {
     const { world, link } = await startCutOff(t, by);
     await world.people.signInByIdentity(account('b', 'bob@example.org'), 'test');
@@ -111,7 +111,7 @@ async function startRace(t: Test, between: 'person and member' | 'member and ses
   return { world, link, member, outcome, bob };
 }
 
-test('a link begins no session as somebody who signed in while it was used', async (t) => {
+test('a link begins no session for a person who signed in while it was used', async (t) => {
   for (const between of ['person and member', 'member and session'] as const) {
     for (const by of [undefined, operator]) {
       const { world, link, member, outcome, bob } = await startRace(t, between, by);
@@ -125,7 +125,7 @@ test('a link begins no session as somebody who signed in while it was used', asy
   }
 });
 
-test('nor as somebody who signed in while the project accepted no members', async (t) => {
+test('a link begins no session for a person who signed in while the project accepted no members', async (t) => {
   for (const by of [undefined, operator]) {
     let isFull = false;
     const world = await startPeopleWorld(t, (host: Host) => ({
@@ -217,7 +217,7 @@ test('an invitation never signs in a known person, whoever invited', async (t) =
   t.match(member(cy.person), { context: { displayName: 'cy', email: 'cy@example.org' } });
 });
 
-test('the link of an invitation accepted by other means signs nobody in', async (t) => {
+test('the link of an invitation that was accepted by other means begins no session', async (t) => {
   const world = await startPeopleWorld(t);
   const { tokenTo, member } = await shop(world);
   const bobs = await tokenTo('bob@example.org');

@@ -1,5 +1,5 @@
 /**
- * Members and projects: the effects of leaving. A project keeps an owner, even if everybody leaves
+ * Members and projects: the effects of leaving. A project keeps an owner, even if all members leave
  * at once. The last test runs random actions of several people at once and checks the invariants
  * after each of them.
  */

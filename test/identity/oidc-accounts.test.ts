@@ -112,7 +112,7 @@ test('a signed-in person links an account, and signs in with it from then on', a
   t.equal(personIn(world, elsewhere), person);
 });
 
-test('an account is linked only by the session that was asked, and soon', async (t) => {
+test('an account is linked only by the session that requested it, and within minutes', async (t) => {
   const world = await startWorld(t);
   const [adas, eves] = [await world.person(''), await world.person('')];
   const [browser, other] = [await signedIn(world, adas), await signedIn(world, eves)];
@@ -133,7 +133,7 @@ test('an account is linked only by the session that was asked, and soon', async 
   t.equal((await enter(world, entra)).status, 403, 'nothing was linked');
 });
 
-test('whoever gets another subject links it, or an operator unlinks the old one', async (t) => {
+test('a person with a new subject links it, or an operator unlinks the old one', async (t) => {
   const world = await startWorld(t);
   const person = await world.person('ada@example.com');
   t.equal((await enter(world, ada)).status, 303);

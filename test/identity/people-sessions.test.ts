@@ -137,7 +137,7 @@ async function startRotated(t: Test) {
   return { world, first, second, look, next };
 }
 
-test('a new secret whose answer was lost signs nobody out', async (t) => {
+test('a new secret whose answer was lost ends no session', async (t) => {
   const { world, first, look, next } = await startRotated(t);
   const isDue = () => world.people.sessionOf(first.secret).isRotationDue;
   t.equal(isDue(), false, 'the answer may still be in flight');

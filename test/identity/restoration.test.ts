@@ -263,14 +263,17 @@ test('Access ended after a backup works again until restoration is declared', as
     t.equal(answer.credentials.length, 3);
   });
 
-  await t.test('it is in the audit as the operator’s, with its request', async (t) => {
-    const { items } = host.view(project).transitions({ limit: 100 });
-    const rows = items.filter(({ sequence }) => sequence > before).slice(0, 5);
-    t.ok(
-      rows.length > 0 && rows.every(({ by }) => by.name === operator.name),
-      JSON.stringify(rows[0]),
-    );
-  });
+  await t.test(
+    'the audit records the restoration as the operator’s, with its request',
+    async (t) => {
+      const { items } = host.view(project).transitions({ limit: 100 });
+      const rows = items.filter(({ sequence }) => sequence > before).slice(0, 5);
+      t.ok(
+        rows.length > 0 && rows.every(({ by }) => by.name === operator.name),
+        JSON.stringify(rows[0]),
+      );
+    },
+  );
 
   await t.test('a resend changes nothing; a second restoration is generation 3', async (t) => {
     t.equal(answer.generation, 2);

@@ -1,6 +1,6 @@
 /**
  * The revocation barrier: a change that narrows access is answered once every member has it, and a
- * member that may have missed it authenticates nobody.
+ * member that may have missed it authenticates no credential.
  */
 import { test } from 'tap';
 import { narrowsAccess, withRevocationBarrier } from '../../actors/identity/revocation-barrier.ts';
@@ -89,7 +89,7 @@ async function guarded(t: Parameters<typeof openAlertingWorld>[0]) {
 test('DUR-25: a removal is answered once the other members have applied it', async (t) => {
   const world = await guarded(t);
   await world.make('m1');
-  t.same([world.waits.length, world.announced()], [0, 0], 'a grant waits for nobody');
+  t.same([world.waits.length, world.announced()], [0, 0], 'a grant does not wait');
   let answer: unknown;
   const removal = world.remove('m1', 'r1').then((committed) => {
     answer = committed.answer;
@@ -151,7 +151,7 @@ test('a member that may not decide commits nothing', async (t) => {
   t.equal(world.host.appliedSequence(), before);
 });
 
-test('a single process waits for nobody', async (t) => {
+test('a single process does not wait', async (t) => {
   const world = await openAlertingWorld(t);
   const nobody = { announce() {}, untilApplied: () => Promise.reject(new Error()) };
   const member = { ...nobody, isAlone: true, refusal: () => undefined };

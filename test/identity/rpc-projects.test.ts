@@ -320,7 +320,7 @@ test('roles are set by owners, and take effect from the next request', async (t)
   });
 });
 
-test('owners remove anybody, any member leaves, and the project keeps an owner', async (t) => {
+test('owners remove any member, any member may leave, and the project keeps an owner', async (t) => {
   const { world, people, as, memberName } = await startProjects(t);
   const remove = (who: SignedIn, by: SignedIn, id = requestId()) =>
     as(by)('RemoveMember', { name: memberName(who), requestId: id });

@@ -18,7 +18,7 @@ function newSecret({
   )?.[1];
 }
 
-test('A session’s new secret comes with any answer, once for all requests', async (t) => {
+test('Any answer may carry a session’s new secret, once for all requests', async (t) => {
   const world = await startRpcWorld(t, ({ people, clock, log }) => {
     const metrics = createMetrics({ clock, version: 'test' });
     t.teardown(() => metrics.close());

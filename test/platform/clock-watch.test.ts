@@ -13,7 +13,7 @@ function watching() {
   return { clock, counts, check: watch.check };
 }
 
-test('DUR-28: a step back is reported with its size and with the re-based things', async (t) => {
+test('DUR-28: a step back is reported with its size and the times that were moved', async (t) => {
   const { clock, counts, check } = watching();
   clock.jump(HOUR_MS);
   t.match(check(), { state: 'ready' }, 'forward is no step back');
@@ -22,7 +22,7 @@ test('DUR-28: a step back is reported with its size and with the re-based things
   t.match(check(), {
     state: 'degraded',
     reason: /set back by 3600 s, noticed at 2026-11-28T14:00:02Z\. Moved to the present: nothing\./,
-    summary: 'The clock was set back: times that lay ahead were moved to the present',
+    summary: 'The clock was set back: future times were moved to the present',
   });
   counts.projects += 3;
   await clock.advance(2_000);
@@ -36,7 +36,7 @@ test('DUR-28: a step back is reported with its size and with the re-based things
   t.match(check(), { reason: /set back, noticed .*: projects: 1\./ }, 'counted afresh');
 });
 
-test('DUR-28: a step between two looks is known by what was re-based', async (t) => {
+test('DUR-28: a step between two checks is detected by the times that were moved', async (t) => {
   const { clock, counts, check } = watching();
   await clock.advance(1_000);
   counts.delays += 2;

@@ -205,6 +205,50 @@ test('a view into a larger buffer is stored with its own bytes only', async (t) 
   await stream.close();
 });
 
+test('a live reader receives what the file holds, whoever appended or removed it', async (t) => {
+  const storage = `${t.testdir({})}/a.db`;
+  const clock = new VirtualClock(1_000);
+  const [stream, other] = [
+    openEmbeddedStream({ storage, clock }),
+    openEmbeddedStream({ storage, clock }),
+  ];
+  await stream.ensure(LOG);
+  const write = (by: Stream, text: string) =>
+    by.append({ stream: 'LOG', subject: 'log.a', data: Buffer.from(text), messageId: text });
+  const live = stream.read({ stream: 'LOG', from: { sequence: 1 }, untilEnd: false });
+  const messages = live[Symbol.asyncIterator]();
+  const next = async () => {
+    const { sequence, messageId, data, timeMs, subject } = (await messages.next()).value ?? {};
+    return `${sequence} ${subject} ${timeMs} ${messageId} ${Buffer.from(data ?? []).toString()}`;
+  };
+  await write(stream, 'one');
+  t.equal(await next(), '1 log.a 1000 one one');
+  await write(other, 'two');
+  await write(stream, 'three');
+  t.equal(await next(), '2 log.a 1000 two two', 'of another connection');
+  t.equal(await next(), '3 log.a 1000 three three');
+  const wrong = { stream: 'LOG', subject: 'log.a', data: 'text' as unknown as Uint8Array };
+  const outcomes = await Promise.allSettled([write(stream, 'four'), stream.append(wrong)]);
+  t.match(outcomes, [{ value: { sequence: 4 } }, { status: 'rejected' }]);
+  await write(stream, 'five');
+  t.equal(await next(), '4 log.a 1000 four four', 'after a rollback');
+  t.equal(await next(), '5 log.a 1000 five five');
+  for (const text of ['six', 'seven', 'eight']) await write(stream, text);
+  await stream.truncate({ stream: 'LOG', belowSequence: 7 });
+  t.equal(await next(), '7 log.a 1000 seven seven', 'after a removal');
+  t.equal(await next(), '8 log.a 1000 eight eight');
+  for (let i = 9; i < 200; i++) await write(stream, `${i}`);
+  t.same(await texts(stream), [
+    'seven',
+    'eight',
+    ...Array.from({ length: 191 }, (_, i) => `${i + 9}`),
+  ]);
+  for (let i = 9; i < 200; i++) t.equal(await next(), `${i} log.a 1000 ${i} ${i}`);
+  await live.close();
+  await other.close();
+  await stream.close();
+});
+
 /** A file system of 2 MiB, or the problem that prevents it. Mounting needs root. */
 function mountSmallDisk(): { folder: string; problem?: string } {
   const folder = mkdtempSync(`${tmpdir()}/small-disk-`);

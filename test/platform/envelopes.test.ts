@@ -1,6 +1,6 @@
 /**
  * Requests that are refused before any route is found: each path answers in the form that its
- * clients read, also for what the HTTP parser rejects.
+ * clients read, also for requests that the HTTP parser rejects.
  */
 import { connect } from 'node:net';
 import { test } from 'tap';
@@ -9,7 +9,7 @@ import { joinService } from '../support/shared-service.ts';
 const PROMQL = '/v1/monitoring/projects/demo/promql';
 const RPC = '/svc.project.v1.ProjectService/ListProjects';
 
-/** Forms of errors, by the path and what the client accepts. */
+/** Forms of errors, by the path and the client's Accept header. */
 const FORMS = [
   {
     path: RPC,

@@ -1,6 +1,6 @@
 /**
- * Checks of whole databases and of write-ahead logs, on small files: what is damage, and what is an
- * operator's own or the remains of a crash.
+ * Checks of whole databases and of write-ahead logs, on small files: damage is told from an
+ * operator's own changes and from the remains of a crash.
  */
 import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Standing down and coming back, on a virtual clock: only what lasts moves shares. */
+/** Standing down and returning, on a virtual clock: only lasting faults move shares. */
 import { test } from 'tap';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { FIT_AGAIN_MS, Fitness, STAND_DOWN_MS } from '../../streams/platform/membership/fitness.ts';

@@ -1,6 +1,6 @@
 /**
  * Readiness: how the states of parts become sentences, which states make the service unready, and
- * that each change is logged once, even if nobody asks.
+ * that each change is logged once, even without a request.
  */
 import { tmpdir } from 'node:os';
 import { test } from 'tap';
@@ -48,7 +48,7 @@ test('a check that throws is not ready; changes are logged without a request', a
   t.same(health.report(), { ready: true, serving: true, parts: [] });
 });
 
-test('a part of the own work leaves requests answered, and is the reason to stand down', async (t) => {
+test('a fault that only prevents acting leaves requests answered, and is the reason to stand down', async (t) => {
   const health = createHealth({ clock: new VirtualClock(0), log: silentLog });
   t.teardown(() => health.close());
   const states: Record<string, PartHealth> = {};

@@ -248,7 +248,7 @@ test('DUR-13: a member whose own clock is behind does not take a project back', 
   for (const { host } of [right, behind]) await host.start();
   t.teardown(() => Promise.all([right.close(), behind.close()]));
   const { sequence } = await add(right.host, 'demo', 'a');
-  await behind.host.waitFor(sequence, AbortSignal.timeout(5_000));
+  await behind.host.waitFor(sequence, AbortSignal.timeout(180_000));
   await add(behind.host, 'demo', 'a');
   const times = behind.host.view('demo').transitions({ limit: 9 }).items;
   t.same([...new Set(times.map(({ atMs }) => atMs))], [startMs]);
@@ -289,7 +289,7 @@ test('API-15: a wait for a sequence ends when it is applied or abandoned', async
   const log = new FaultyLog();
   const { host } = await startedNode(t, { log });
   const other = await startedNode(t, { log, name: 'other' });
-  const waiting = other.host.waitFor(1, AbortSignal.timeout(5_000));
+  const waiting = other.host.waitFor(1, AbortSignal.timeout(180_000));
   await add(host, 'demo', 'a');
   await waiting;
   t.match(other.host.view('demo').instance('counter', 'a'), { context: { count: 1 } });
@@ -321,7 +321,7 @@ test('DUR-11: a row of an older version is upgraded, and one of a newer version 
   await next.host.start();
   t.match(next.host.view('demo').instance('counter', 'a'), { version: 2, context: { total: 2 } });
   const { sequence } = await add(next.host, 'demo', 'a');
-  await old.host.waitFor(sequence, AbortSignal.timeout(5_000));
+  await old.host.waitFor(sequence, AbortSignal.timeout(180_000));
   t.match(next.host.view('demo').instance('counter', 'a'), { context: { count: 3, total: 3 } });
   const row = { version: 2, context: { count: 3 } };
   t.match(old.host.view('demo').instance('counter', 'a'), row, 'the old node displays it');

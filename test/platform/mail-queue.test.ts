@@ -253,7 +253,7 @@ test('mails of a server that is away for hours leave room for others', async (t)
   ended.length = 0;
   await queue.close();
   t.same(new Set(ended), new Set(['dropped']));
-  t.equal(ended.length, 300, 'each requester is told at the stop');
+  t.equal(ended.length, 300, 'each requester is notified at the stop');
 });
 
 test('only a rejected recipient counts as bounced', async (t) => {

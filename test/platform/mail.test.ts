@@ -1,6 +1,6 @@
 /**
- * Mail: the sign-in link, sent through a real mail server on 127.0.0.1, and what a request for one
- * must not reveal or cause. Then the mailer and its queue alone.
+ * Mail: the sign-in link, sent through a real mail server on 127.0.0.1, and the secrets and effects
+ * that a request for one must not have. Then the mailer and its queue alone.
  */
 import { type Test, test } from 'tap';
 import { parseEmailAddress } from '../../actors/platform/email-address.ts';
@@ -236,7 +236,7 @@ test('the greeting names a domain, even on a machine whose name has no dot', asy
 });
 
 test('a mail client that failed to load is loaded for the next mail', async (t) => {
-  // A mailer that is closed meanwhile leaves nothing behind that could end the process.
+  // A mailer that is closed while it sends leaves nothing behind that could end the process.
   const { without, after } = await withoutDescriptors('mail');
   t.match(without, Array(2).fill(/ERR_INVALID_PACKAGE_CONFIG|EMFILE/));
   t.match(after, [/ECONNREFUSED/, /EABORT/], 'it connects to the server');

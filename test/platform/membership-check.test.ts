@@ -65,7 +65,7 @@ test('DUR-35: where most members agree on the time, the nats-server is named', a
   t.match(of([-4_000, -4_000]), { reason: /nats-2 is 4\.0 s ahead of the clocks/ });
   t.match(of([3_000, 0, 0]), { reason: /The clock of this machine is 3\.0 s ahead/ });
   t.match(of([3_000]), { reason: /The clock of this machine/ }, 'one member shows nothing');
-  t.match(of([3_000, -3_000, 0]), { reason: /The clock of this machine/ }, 'nobody agrees');
+  t.match(of([3_000, -3_000, 0]), { reason: /The clock of this machine/ }, 'no two members agree');
   t.match(of([15_000, 15_000, 15_100], 'The clock of this machine is 15 s ahead'), {
     state: 'notReady',
     reason: /The clock of nats-server nats-2 is 15\.0 s behind/,

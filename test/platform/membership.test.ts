@@ -48,7 +48,7 @@ test('DUR-13: the shares of a killed member pass to others within 7 s, in later 
   dead.clock.isSuspended = true;
   await pass(clock, 4_000);
   t.same(owned(dead), [], 'it would do nothing if it woke up now');
-  t.ok(shared(others).single < SHARES.length, 'nobody has taken over yet');
+  t.ok(shared(others).single < SHARES.length, 'no member has taken over yet');
   await pass(clock, 3_000);
   t.same(shared(others), { single: SHARES.length, several: [] });
   for (const share of lost) {
@@ -404,7 +404,7 @@ function disturb(started: Started, random: Random): void {
 }
 
 for (const seed of [1, 2, 3, 4]) {
-  test(`no two act for one share under random faults (seed ${seed})`, async (t) => {
+  test(`no two members act for one share under random faults (seed ${seed})`, async (t) => {
     const random = seededRandom(seed);
     const { clock, log } = world();
     const skewed = () =>

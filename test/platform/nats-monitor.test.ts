@@ -1,4 +1,7 @@
-/** What the monitoring addresses of nats-servers say, as health shows it, and over real answers. */
+/**
+ * Answers of the monitoring addresses of nats-servers, real ones included, and their presentation
+ * in health.
+ */
 import { test } from 'tap';
 import { Closers } from '../../src/platform/closers.ts';
 import { createHealth, operatorReport } from '../../src/platform/health.ts';

@@ -1,5 +1,17 @@
 /** Our RxJS operators, by marble diagrams on virtual time: values, order, errors, subscriptions. */
-import { concatMap, from, map, NEVER, of, pipe, Subject, take, tap, throwError } from 'rxjs';
+import {
+  concatMap,
+  from,
+  map,
+  NEVER,
+  type Observable,
+  of,
+  pipe,
+  Subject,
+  take,
+  tap,
+  throwError,
+} from 'rxjs';
 import { test } from 'tap';
 import {
   mapInOrder,
@@ -148,6 +160,29 @@ test('oneAtATime ends with an error, and with its subscriber', async (t) => {
     expectObservable(hot('-x#').pipe(oneAtATime(stages))).toBe('--#');
     expectSubscriptions(source.subscriptions).toBe(['^---!', '^-!']);
     expectSubscriptions(slow.subscriptions).toBe(['-^--!', '-^!']);
+  });
+});
+
+test('oneAtATime goes on after a failure that is recovered, and without values it does not admit', async (t) => {
+  marbles(t, ({ hot, cold, expectObservable }) => {
+    const failed: string[] = [];
+    const slow = cold('--a|');
+    const stages = concatMap((value: string) => {
+      if (value === 'x') throw new Error('at once');
+      return value === 'y' ? cold('--#') : slow.pipe(map(() => value));
+    });
+    const admission = {
+      admits: (value: string) => value !== 'n',
+      recover: (value: string) => void failed.push(value),
+    };
+    const source = hot('-xyznza-|');
+    expectObservable(source.pipe(oneAtATime(stages, admission))).toBe('------z--z--a|');
+    const recover = (_: string, error: unknown) => {
+      throw error;
+    };
+    const failing = concatMap((): Observable<string> => cold('-#', undefined, new Error('failed')));
+    const ended = hot('-x--|').pipe(oneAtATime(failing, { recover }));
+    expectObservable(ended).toBe('--#', undefined, new Error('failed'));
   });
 });
 

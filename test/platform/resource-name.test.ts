@@ -1,4 +1,4 @@
-/** Names of resources: their ids stay what they are in the address of a page. */
+/** Names of resources: their ids are unchanged in the address of a page. */
 import { test } from 'tap';
 import { ID } from '../../actors/platform/resource-id.ts';
 import { parseName } from '../../src/platform/api/resource-name.ts';

@@ -1,4 +1,7 @@
-/** Secrets of the settings: in files, not in arguments, and in no environment of other programs. */
+/**
+ * Secrets of the settings: they are in files, and neither in arguments nor in the environment of
+ * other programs.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'tap';
@@ -16,7 +19,7 @@ function problemsOf(flags: readonly string[], environment = {}): readonly string
   }
 }
 
-test('a login in a flag is refused with the place where it goes', async (t) => {
+test('a login in a flag is refused with the place where it belongs', async (t) => {
   for (const [flags, place] of [
     [
       ['--smtp-url', 'smtp://svc:hunter2@mail.test'],

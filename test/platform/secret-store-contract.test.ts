@@ -166,7 +166,7 @@ async function contract(t: Test, { open, members }: Harness): Promise<void> {
   await sealedValues(t, opened);
   await bodiesAndExcerpts(t, opened);
   await changesAtOnce(t, opened);
-  await t.test('everything is there after a restart', async (t) => {
+  await t.test('everything survives a restart', async (t) => {
     await everywhere();
     for (const one of stores) await one.close();
     for (const [i, name] of members.entries()) stores[i] = await open(name);
@@ -296,7 +296,7 @@ test('secrets of a single process are shared when it joins, and none is lost', a
   await b.close();
 });
 
-test('DUR-22: a member away for several sweeps loses the secrets erased meanwhile', async (t) => {
+test('DUR-22: a member away for several sweeps loses the secrets erased in that time', async (t) => {
   const { stream, open } = onEmbedded(t);
   const a = await open('a');
   const b = await open('b');

@@ -335,7 +335,7 @@ test('a second attempt to lock a folder within this process does not release the
   const lock = lockFolder(where);
   t.throws(() => lockFolder(where), FolderLocked);
   const args = ['--input-type=module', '-e', triesProgram, where];
-  const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 });
+  const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 600_000 });
   t.equal(stdout, 'FolderLocked');
   lock.release();
 });

@@ -1,7 +1,7 @@
 /**
  * Change of the master key of members that share a stream: none seals under the old key once the
- * values are sealed again, a member that dies leaves a stream that either key opens, and a late one
- * is told which key to take.
+ * values are sealed again, a member that dies leaves a stream that either key opens, and the error
+ * of a late one names the key to take.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

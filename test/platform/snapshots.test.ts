@@ -79,7 +79,7 @@ async function startMember(t: Test, stream: Stream, folder: string): Promise<Mem
   return { ...node, controlPath, keeper, stop };
 }
 
-const signal = AbortSignal.timeout(100_000);
+const signal = AbortSignal.timeout(180_000);
 
 async function joining(t: Test, stream: Stream) {
   const folder = t.testdir({ first: {}, second: {}, third: {} });
@@ -100,7 +100,7 @@ async function joining(t: Test, stream: Stream) {
     projectionOf(first.database),
     'it has the state of the first',
   );
-  t.match(await add(second.host, 'demo', 'counter-1'), { answer: { count: 2 } }, 'and goes on');
+  t.match(await add(second.host, 'demo', 'counter-1'), { answer: { count: 2 } }, 'and continues');
 
   await add(first.host, 'demo', 'counter-2');
   const again = await first.keeper().write(signal);

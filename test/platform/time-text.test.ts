@@ -35,7 +35,7 @@ function read(text: string, options: ReadTimeOptions): string {
   return found.kind === 'refused' ? found.problem : 'another form';
 }
 
-test('a time of day is the next or the last one, also in an hour that occurs twice', async (t) => {
+test('a time of day means the next or the last one, also in an hour that occurs twice', async (t) => {
   const cases: [typeof NEW_YORK, Side, string, string, string][] = [
     [NEW_YORK, 'after', '2026-11-01T06:45:00Z', '01:50', '2026-11-01T01:50:00-05:00'],
     [NEW_YORK, 'after', '2026-11-01T05:45:00Z', '01:50', '2026-11-01T01:50:00-04:00'],
@@ -82,7 +82,7 @@ test('a time that occurs twice is refused, unless only one of the two is on its 
   t.equal(read(text, { zone: NEW_YORK, takesFirst: true }), '2026-11-01T01:50:00-04:00');
 });
 
-test('a date is its first moment in the same zone as a time of day', async (t) => {
+test('a date means its first moment, in the same zone as a time of day', async (t) => {
   t.equal(read('2026-12-01', { zone: NEW_YORK }), '2026-12-01T00:00:00-05:00');
   t.equal(read('2026-12-01', { zone: 'utc' }), '2026-12-01T00:00:00+00:00');
   // Clocks go from 23:59:59 to 01:00:00.

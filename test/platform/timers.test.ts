@@ -104,7 +104,7 @@ test('DUR-28: a delay that began while the clock was ahead ends in its time', as
   t.equal(fired.length, 1, 'once');
 });
 
-test('DUR-28: a delay set after the step is one of the present', async (t) => {
+test('DUR-28: a delay set after the step counts from the present', async (t) => {
   const { host, clock, pass, fired } = await startedTimers(t);
   clock.jump(HOUR_MS);
   await add(host, 'demo', 'a');
@@ -114,7 +114,7 @@ test('DUR-28: a delay set after the step is one of the present', async (t) => {
   t.same(fired, [`a@${COUNTER_RESET_MS}`]);
 });
 
-test('DUR-28: a calendar time stays as it is, and so does a delay of before', async (t) => {
+test('DUR-28: a calendar time is unchanged, and so is a delay from before the step', async (t) => {
   const { host, clock, pass, fired, found } = await startedTimers(t, { delays: {} });
   await add(host, 'demo', 'b');
   clock.jump(COUNTER_RESET_MS - 1_000);
@@ -127,7 +127,7 @@ test('DUR-28: a calendar time stays as it is, and so does a delay of before', as
   t.same(found, []);
 });
 
-test('DUR-28: a program that starts after the step finds the delays of before', async (t) => {
+test('DUR-28: a program that starts after the step finds the earlier delays', async (t) => {
   const clock = new VirtualClock(START_MS + HOUR_MS);
   const log = new FaultyLog();
   const before = countingNode({ stream: log.connect(), clock });

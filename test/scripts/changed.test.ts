@@ -1,4 +1,4 @@
-/** Which tests `--changed` runs for a change, and what it reports about the others. */
+/** The tests that `--changed` runs for a change, and its report about the others. */
 import { test } from 'tap';
 import { selectChanged } from '../../scripts/test/changed.ts';
 

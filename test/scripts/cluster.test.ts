@@ -15,7 +15,7 @@ const script = fileURLToPath(new URL('../../scripts/cluster.ts', import.meta.url
 function execute([program = '', ...args]: readonly string[]) {
   return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
     // Time limit, ms. It stops a cluster that starts by mistake.
-    const options = { timeout: 120_000 };
+    const options = { timeout: 600_000 };
     const called = execFile(program, args, options, (_, stdout, stderr) =>
       resolve({ code: called.exitCode ?? -1, stdout, stderr }),
     );

@@ -120,7 +120,7 @@ function installedForTheService(): Set<string> {
   const output = execFileSync('npm', words, {
     cwd: root,
     encoding: 'utf8',
-    timeout: 60_000,
+    timeout: 600_000,
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const installed = new Set<string>();

@@ -120,7 +120,7 @@ test('the client of the whole service', async (t) => {
     },
   );
 
-  await t.test('a Retry-After of zero or none that can be read is no hot loop', async (t) => {
+  await t.test('a Retry-After that is zero or unreadable causes no hot loop', async (t) => {
     const { alerts, gateway, waits } = await clientOf(t, world);
     for (const unusable of ['0', 'soon', '-5']) gateway.faults.push(busy(unusable));
     await alerts.listAlertRules({ projectName });

@@ -266,7 +266,7 @@ test('of several processes at once, one claims each id', async (t) => {
   `;
   const children = [0, 1, 2].map(() =>
     spawn(process.execPath, ['--input-type=module', '-e', program], {
-      timeout: 15_000,
+      timeout: 600_000,
       killSignal: 'SIGKILL',
       stdio: ['ignore', 'pipe', 'inherit'],
     }),

@@ -122,7 +122,7 @@ test('a member that may not decide for a moment creates its demo once it may', a
   t.match(read(), { projectName: 'projects/demo' });
 });
 
-test('a member does not start if it may not decide for long, or if its commit may be stored', async (t) => {
+test('a member does not start if it may not decide for a long time, or if its commit may be stored', async (t) => {
   const world = await startWorld(t);
   for (const [outcome, waits] of [
     ['refused', 120],
@@ -218,7 +218,7 @@ test('the command in the banner reads the key from demo.json', async (t) => {
   });
   const command = displayed.split('\n').find((line) => line.includes('| curl')) ?? '';
   const [sed = '', curl = ''] = command.split(' | ');
-  const header = execFileSync('sh', ['-c', sed], { encoding: 'utf8', timeout: 120_000 });
+  const header = execFileSync('sh', ['-c', sed], { encoding: 'utf8', timeout: 600_000 });
   t.equal(header, `authorization: Bearer ${read().apiKey}\n`);
   t.match(curl, `-H @- -H 'content-type: application/json'`);
   t.match(curl, `${read().baseUrl}/svc.monitoring.v1.MonitoringService/ListVMMonitoring`);

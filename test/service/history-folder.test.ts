@@ -31,7 +31,7 @@ import { startService } from '../support/service-in-process.ts';
 const QUERY = 'monitoring.v1.MonitoringService/QueryVMMonitoring';
 const WRITE = 'ingest.v1.IngestService/WriteSamples';
 
-test('a history that is elsewhere than the settings say is refused with what to do', async (t) => {
+test('a history in another place than the settings name is refused with a remedy', async (t) => {
   const cases: [
     files: readonly string[],
     mark: string | undefined,
@@ -205,7 +205,7 @@ function smallDisk(t: Test, mib: number) {
   };
 }
 
-test('a full disk of the history refuses nothing', needs('tmpfs mounts'), async (t) => {
+test('a full history disk causes no refusal', needs('tmpfs mounts'), async (t) => {
   const root = dataFolder(t);
   const disk = smallDisk(t, 100);
   const settings = { SVC_HISTORY_DATA: disk.folder, SVC_DISK_RESERVE: '64' };

@@ -1,6 +1,6 @@
 /**
- * A start that waits for NATS: it answers probes meanwhile, logs its reason every few seconds, and
- * stops cleanly. For a start that continues once the server is there, see
+ * A start that waits for NATS: it answers probes, logs its reason every few seconds, and stops
+ * cleanly. For a start that continues once the server is available, see
  * test/long/service/start-wait.test.ts.
  */
 import { test } from 'tap';

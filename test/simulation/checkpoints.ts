@@ -1,6 +1,6 @@
 /**
  * The folder of checkpoints on a machine's disk. Each step takes time, and a process that dies
- * meanwhile leaves the disk as it was before. Now and then a file is damaged.
+ * during it leaves the disk as it was before. Now and then a file is damaged.
  */
 import type { CheckpointStore } from '../../actors/alerting/evaluator/checkpoints.ts';
 import type { Dice } from './dice.ts';

@@ -45,7 +45,7 @@ export class Cluster {
   readonly members: readonly Member[];
   /** Periods in which the server, or one of its streams, did not answer. */
   readonly leaderless: Trouble[] = [];
-  /** Whether members are replaced by those of a newer program. */
+  /** True if members are replaced by those of a newer program. */
   readonly isUpgraded: boolean;
   readonly #options: ClusterOptions;
   readonly #dice: Dice;
@@ -120,7 +120,7 @@ export class Cluster {
     this.leaderless.push({ fromMs, untilMs: world.elapsedMs });
   }
 
-  /** Whether a stream had no leader during that stretch of elapsed time. */
+  /** True if a stream had no leader during that stretch of elapsed time. */
   isLeaderlessIn(fromMs: number, untilMs: number): boolean {
     return this.leaderless.some((each) => each.fromMs < untilMs && each.untilMs > fromMs);
   }

@@ -249,7 +249,7 @@ export class Connection implements Stream {
     throw new StreamUnavailable('No answer', 'refused');
   }
 
-  /** Whether this machine is cut off from the server, or the stream has no leader. */
+  /** True if this machine is cut off from the server, or the stream has no leader. */
   #isOut(stream?: StoredStream): boolean {
     const { world, outageUntilMs } = this.#wire;
     return world.elapsedMs < Math.max(outageUntilMs, stream?.leaderlessUntilMs ?? 0);

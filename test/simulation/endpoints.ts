@@ -1,7 +1,7 @@
 /**
  * The receivers of notifications: endpoints that accept, fail, hang, answer late, accept and lose
- * the answer, ask for a retry later, or refuse permanently. It stores what it received byte for
- * byte, with the time, to compare it with the service's records.
+ * the answer, ask for a retry later, or refuse permanently. It stores each request byte for byte,
+ * with the time, to compare it with the service's records.
  */
 
 import { createHash } from 'node:crypto';
@@ -37,11 +37,11 @@ export interface Received {
   readonly event: string;
   /** SHA-256 of the body. */
   readonly digest: string;
-  /** Whether it accepted the message permanently, even if its answer got lost. */
+  /** True if it accepted the message permanently, even if its answer got lost. */
   readonly accepted: boolean;
   /** Name of the member that sent it. */
   readonly member: string;
-  /** Outcome that the sender observed, and when; absent if the sender died meanwhile. */
+  /** Outcome that the sender observed, and when; absent if the sender died before it. */
   readonly answered: { outcome: AttemptOutcome['kind'] | 'nothing'; elapsedMs: number };
 }
 

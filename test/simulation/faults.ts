@@ -152,7 +152,7 @@ export class DiskError extends Error {
   }
 }
 
-/** Error in a process that dies during a write, so that nothing of it continues. */
+/** Error in a process that dies during a write, so that none of its work continues. */
 export class ProcessDied extends Error {
   constructor() {
     super('The process died (simulated)');

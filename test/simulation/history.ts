@@ -102,7 +102,7 @@ export class SimulatedHistory implements HistoryWriter {
     this.isFilling = isFilling;
   }
 
-  /** Whether the entry is on disk or in the memory of the running process. */
+  /** True if the entry is on disk or in the memory of the running process. */
   has(sequence: number): boolean {
     return this.#onDisk.has(sequence) || this.#inMemory.has(sequence);
   }

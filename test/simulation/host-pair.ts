@@ -16,7 +16,7 @@ const SAMPLE_MS = 30_000;
 
 type Story = 'failover' | 'migration' | 'clone' | 'replaced';
 
-/** What a host shows of the VM; undefined if it shows nothing. */
+/** The host's view of the VM; undefined if it does not list the VM. */
 interface Displayed {
   readonly state: VmState;
   readonly reason: string;

@@ -89,8 +89,8 @@ export class Machine {
   }
 
   /**
-   * The projection, without disk faults. All processes use one object, one after another: it has no
-   * memory of its own, and preparing its statements takes longer than most of what a process does.
+   * The projection, without disk faults. All processes use one object, one after another: it keeps
+   * no state, and preparing its statements takes longer than most work of a process.
    */
   opened(): InstanceStore {
     this.#opened ??= openInstanceStore(this.database);

@@ -157,7 +157,7 @@ function summaryOf(totals: Totals): string {
   );
 }
 
-/** How much is shown before and after a violation, ms of the world. */
+/** Period shown before and after a violation, ms of the world. */
 const BEFORE_MS = 60_000;
 const AFTER_MS = 5_000;
 const LINES_MAX = 120;

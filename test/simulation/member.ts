@@ -54,6 +54,8 @@ export class Member {
   #process: Process | undefined;
   #down: Trouble | undefined;
   #isWell = false;
+  /** True once it is shut down for good. */
+  #isOver = false;
 
   constructor(options: MemberOptions) {
     const { world, wire } = options;
@@ -101,7 +103,7 @@ export class Member {
     }
   }
 
-  /** Whether it was up, running, connected and with a good clock all the time. */
+  /** True if it was up, running, connected and with a good clock all the time. */
   isWellIn(fromMs: number, untilMs: number): boolean {
     return this.troubles.every((each) => each.untilMs <= fromMs || each.fromMs >= untilMs);
   }
@@ -110,6 +112,7 @@ export class Member {
   async shutDown(): Promise<void> {
     const process = this.#process;
     this.#process = undefined;
+    this.#isOver = true;
     await process?.stop();
   }
 
@@ -124,6 +127,8 @@ export class Member {
   /** Starts a process whenever there is none. */
   #watch(): void {
     const { world, members } = this.#options;
+    // A process beside one that is stopping would share its data folder, which the lock prevents.
+    if (this.#isOver) return;
     if (!this.#process?.isAlive) this.#startProcess();
     const health = this.doors?.host.health();
     if (health?.state === 'stopped') {

@@ -1,6 +1,6 @@
 /**
  * Outbox of a collector: stores unsent rows and sends them later, and repeats rows that may have
- * been lost. It records what was sent and what was acknowledged.
+ * been lost. It records sent and acknowledged rows.
  */
 import type { IngestRow, SenderReach } from '../../actors/vms/sent-row.ts';
 import type { Cluster } from './cluster.ts';
@@ -44,7 +44,7 @@ export class Outbox {
     this.#options = options;
   }
 
-  /** Whether everything is acknowledged. */
+  /** True if everything is acknowledged. */
   get isIdle(): boolean {
     return this.#waiting.length === 0;
   }

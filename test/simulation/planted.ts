@@ -47,12 +47,12 @@ export interface Planted {
   readonly ingest?: (ingest: Ingest) => Ingest;
   /** A member's knowledge of a VM's current source. */
   readonly newest?: (newest: Newest) => Newest;
-  /** Whether some VMs are on two hosts. Default: drawn from the seed. */
+  /** True if some VMs are on two hosts. Default: drawn from the seed. */
   readonly pairs?: true;
   /** Ownership, as every part of a member sees it. */
   readonly ownership?: (ownership: Ownership) => Ownership;
   readonly membership?: (membership: Membership) => Membership;
-  /** Whether members are upgraded. Default: drawn from the seed. */
+  /** True if members are upgraded. Default: drawn from the seed. */
   readonly upgrades?: boolean;
   /** Shares that a member claims to be too old for. */
   readonly unfit?: () => readonly Share[];
@@ -231,7 +231,7 @@ const batchCountedTwice: Planted = {
   },
 };
 
-/** Decisions from before a restart are made again after it. */
+/** Decisions from before a restart are repeated after it. */
 const decidedTwice: Planted = {
   sentence: 'A restarted evaluator ignores the decisions of its rows.',
   breaks: ['a restart changes nothing'],

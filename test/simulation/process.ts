@@ -30,7 +30,7 @@ import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
 import { PartitionWriter, samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
-import { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import type { InstanceStore } from '../../sqlite/platform/control/instance-store.ts';
 import { createContents } from '../../src/delivery/notify/contents.ts';
 import { createAuthenticator } from '../../src/identity/auth/authenticator.ts';
@@ -155,7 +155,7 @@ export class Process implements Sender {
     const pipeline = this.#pipeline(core, clocks, datacenters);
     const ingest = this.#ingest(core, datacenters, clocks);
     this.doors = { ...core, ...this.#actions(core), pipeline, ingest };
-    // Whether a full disk keeps a member from acting depends on what is full; here it always does.
+    // A real full disk does not always keep a member from acting; here it always does.
     const isFull = () => world.elapsedMs < machine.history.fullUntilMs;
     const fitness = new Fitness(this.clock, () => (isFull() ? 'The data disk is full' : undefined));
     const standing = () => {
@@ -205,7 +205,7 @@ export class Process implements Sender {
     if (wasAlive) this.#options.onEnd();
   }
 
-  /** Releases what the runtime would keep of a killed process: its signal listeners. */
+  /** Releases the objects of a killed process that the runtime would keep: its signal listeners. */
   discard(): void {
     for (const ending of this.#endings) ending.abort();
     this.#endings.clear();
@@ -249,6 +249,7 @@ export class Process implements Sender {
       clockAhead: (sinceMs) => clocks.ahead(sinceMs),
       onHeard: datacenters.heardInLog,
       onFault: (what, error) => this.#fault(what, error),
+      onPartitionFault: ({ partition, error }) => this.#fault(`partition ${partition}`, error),
     });
   }
 
@@ -420,7 +421,7 @@ function isOfTheDeleted(error: unknown, server: LogServer): boolean {
   );
 }
 
-/** Whether the error or its cause comes from a fault of the world. */
+/** True if the error or its cause is a fault of the world. */
 export function isInjected(error: unknown): boolean {
   for (let each = error; each instanceof Error; each = each.cause) {
     if (each instanceof DiskError || each instanceof ProcessDied || isRetryable(each)) return true;

@@ -17,7 +17,7 @@ export const NEWER: Program = {
   machines: new Map([...machineDefinitions].map(([name, machine]) => [name, raised(machine)])),
 };
 
-/** Only the version numbers differ, since they are what is judged. */
+/** Only the version numbers differ, since only they are compared. */
 function raised(definition: MachineDefinition): MachineDefinition {
   const { version, upcasters } = definition;
   return {

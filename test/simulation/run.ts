@@ -24,7 +24,7 @@ export interface SeedOptions {
   /** Number of members. Default: drawn from the seed. */
   readonly members?: number | undefined;
   readonly planted?: Planted | undefined;
-  /** Whether to keep a line for every event. */
+  /** Keep a line for every event. */
   readonly isTraced?: boolean;
 }
 
@@ -36,7 +36,7 @@ export interface SeedResult {
   readonly virtualMs: number;
   readonly happenings: number;
   readonly lines: World['lines'];
-  /** Counts of what was judged. */
+  /** Counts of the judged facts. */
   readonly counts: Readonly<Record<string, number>>;
 }
 

@@ -51,7 +51,7 @@ export class Spells {
     this.#changesMs = 2 * everyMs * dice.roll();
   }
 
-  /** Whether the condition holds now. Must be called with increasing times. */
+  /** True if the condition holds now. Must be called with increasing times. */
   isOn(elapsedMs: number): boolean {
     while (elapsedMs >= this.#changesMs) {
       this.#isOn = !this.#isOn;

@@ -1,7 +1,7 @@
 /**
  * The simulated world: one queue of all future events in virtual time, with ties broken by the
- * seed. Nothing in a run waits for anything outside it, so a seed replays exactly. Events of a
- * killed process are dropped: its time has stopped.
+ * seed. A run never waits for an outside event, so a seed replays exactly. Events of a killed
+ * process are dropped: its time has stopped.
  */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import { Dice } from './dice.ts';
@@ -91,7 +91,7 @@ export class World {
     return this.#happenings;
   }
 
-  /** Schedules `run` in `delayMs`; it is dropped if its owner is dead by then. */
+  /** Schedules `run` in `delayMs`; it is dropped if its owner has died. */
   in(delayMs: number, run: () => void, owner?: Owner): CancelWakeUp {
     const dueMs = this.#elapsedMs + Math.max(0, delayMs);
     const happening = { dueMs, tie: this.#order.roll(), run, owner, isCancelled: false };
@@ -101,7 +101,7 @@ export class World {
     };
   }
 
-  /** Resolves after `delayMs`; never for an owner that is dead by then. */
+  /** Resolves after `delayMs`; never for an owner that has died. */
   wait(delayMs: number, owner?: Owner): Promise<void> {
     return new Promise((resolve) => void this.in(delayMs, resolve, owner));
   }

@@ -29,7 +29,7 @@ import {
   samplesSpec,
 } from '../../actors/telemetry/sample-log.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
-import { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import { type MachineName, machineDefinitions } from '../../machines/audit/registry.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
@@ -202,7 +202,14 @@ interface Core {
 type EvaluatorPorts = Partial<
   Pick<
     EvaluatorDeps,
-    'onFault' | 'newest' | 'clockAhead' | 'ownership' | 'stream' | 'history' | 'checkpoints'
+    | 'onFault'
+    | 'onPartitionFault'
+    | 'newest'
+    | 'clockAhead'
+    | 'ownership'
+    | 'stream'
+    | 'history'
+    | 'checkpoints'
   >
 >;
 

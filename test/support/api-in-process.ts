@@ -23,7 +23,7 @@ import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import { PartitionWriter, samplesSpec } from '../../actors/telemetry/sample-log.ts';
-import { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
 import { openDatabase, type SqliteDatabase } from '../../sqlite/platform/database.ts';

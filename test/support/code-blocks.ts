@@ -1,4 +1,4 @@
-/** Code blocks of a guide, so that tests run what the guide offers for pasting. */
+/** Code blocks of a guide, so that tests run the text that readers paste. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

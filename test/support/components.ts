@@ -25,7 +25,7 @@ export type Source =
   | { readonly kind: 'machine'; readonly packages: readonly string[] }
   /** Packages as above, and the image of the virtual machines. */
   | { readonly kind: 'lab'; readonly packages: readonly string[] }
-  /** Nothing that can be installed. */
+  /** It cannot be installed. */
   | { readonly kind: 'none' };
 
 export interface Component {
@@ -126,7 +126,7 @@ function isRequired(name: ComponentName): boolean {
   return required === 'all' || (required === 'components' && name !== 'shared folder');
 }
 
-/** Path of a component that the caller can do without; undefined if it is missing. */
+/** Path of an optional component; undefined if it is missing. */
 export function optionalPath(name: ComponentName): string | undefined {
   return components[name].find();
 }
@@ -239,7 +239,7 @@ export function versionText(path: string): string {
   // Debian's builds of VictoriaMetrics print their help for any of these words.
   const words = { caddy: 'version', go: 'version', nginx: '-v', openssl: 'version' };
   const word = words[basename(path) as keyof typeof words] ?? '--version';
-  const { stdout, stderr } = spawnSync(path, [word], { encoding: 'utf8', timeout: 5_000 });
+  const { stdout, stderr } = spawnSync(path, [word], { encoding: 'utf8', timeout: 600_000 });
   // nginx prints it to standard error.
   return `${stdout ?? ''}${stderr ?? ''}`;
 }

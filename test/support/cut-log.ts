@@ -23,7 +23,7 @@ export interface CutLog {
   readonly stream: Stream;
   readonly history: History;
   readonly clock: VirtualClock;
-  /** Cuts the partition's log below entry `index`, whose rows are in chunks by then. */
+  /** Cuts the partition's log below entry `index`, whose rows are already in chunks. */
   cut(index: number): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
  * The whole state of a partition as text, to compare two states. It walks all fields, so that a new
- * one is compared without a change here. Caches, which the next row makes again, are left out; rows
+ * one is compared without a change here. Caches, which the next row rebuilds, are left out; rows
  * are described by the readings that their buffers use, and by which buffers share them.
  */
 import type { BufferedInput, Instance } from '../../streams/alerting/evaluation/instance.ts';
@@ -9,7 +9,7 @@ import type { EvaluationState } from '../../streams/alerting/evaluation/state.ts
 import { RunWindow } from '../../streams/alerting/evaluation/timeline.ts';
 import type { ObservedValue } from '../../streams/telemetry/entry.ts';
 
-/** Fields made again on demand. */
+/** Fields that are rebuilt on demand. */
 const CACHES: ReadonlySet<string> = new Set([
   'plans',
   'planCharacters',

@@ -1,6 +1,6 @@
 /**
  * Opens pages of the dashboard in Chromium, over a project in which everything happens and every
- * name contains markup. Checks findings of axe-core, widths, and errors meanwhile. A page that is
+ * name contains markup. Checks findings of axe-core, widths, and errors on the way. A page that is
  * added to routes.ts is included.
  */
 import { readFileSync } from 'node:fs';

@@ -4,7 +4,7 @@
  * node has its own connection, so two nodes meet every order of events that a seed can produce.
  *
  * A `World` decides what happens next: everything asynchronous waits for its turn there, and the
- * seed picks the next turn. Nothing here knows what a commit is.
+ * seed picks the next turn. This file knows no commits.
  */
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { fraction, type Random, seededRandom } from '../../streams/platform/random.ts';
@@ -87,7 +87,7 @@ export class World {
 export interface FaultyLogOptions {
   /** Order of events; absent: everything happens at once. */
   readonly world?: World;
-  /** Servers differ in which check comes first for a repeated message id. */
+  /** Servers differ in the order of the checks for a repeated message id. */
   readonly idsBeforeExpected?: boolean;
   /** The server's clock. Absent: the world's, or none. */
   readonly clock?: Pick<VirtualClock, 'now'>;

@@ -15,6 +15,6 @@ export async function withoutDescriptors(
 ): Promise<{ readonly without: unknown; readonly after: unknown }> {
   const script = `ulimit -n ${DESCRIPTORS}; exec "$0" "$@"`;
   const args = ['-c', script, process.execPath, child, work];
-  const { stdout } = await promisify(execFile)('sh', args, { timeout: 60_000 });
+  const { stdout } = await promisify(execFile)('sh', args, { timeout: 600_000 });
   return JSON.parse(stdout);
 }

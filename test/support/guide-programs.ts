@@ -69,7 +69,7 @@ export async function buildGoPrograms(
   await run(go, ['build', '-o', built, './...'], {
     cwd: folder,
     env: { ...env },
-    timeout: 300_000,
+    timeout: 600_000,
     killSignal: 'SIGKILL',
   });
   return (name) => ({ file: join(built, name), args: [], folder });
@@ -82,7 +82,7 @@ export async function linesOf(
 ): Promise<string[]> {
   const { stdout } = await run(file, [...args], {
     cwd: folder,
-    timeout: 300_000,
+    timeout: 600_000,
     killSignal: 'SIGKILL',
     env: { PATH: process.env.PATH ?? '', ...env },
   });

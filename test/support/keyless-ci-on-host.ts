@@ -201,7 +201,7 @@ export async function refusalOf(attempt: Promise<unknown>): Promise<Refusal | un
   }
 }
 
-/** Tokens that are JSON without a signature: their claims are what the test wrote. */
+/** Tokens that are JSON without a signature: their claims are those of the test. */
 function plainAssertions(
   issuers: Readonly<Record<string, string>>,
   clock: Clock,

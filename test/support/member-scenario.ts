@@ -126,14 +126,20 @@ async function saveRule(demo: Demo, rule: ExpectedRule, destination: string): Pr
   return name;
 }
 
-/** Answer of one member to a method. Throws unless the status is 200. */
+/**
+ * Answer of one member to a method, sent again while that member may not act: on a busy machine its
+ * record can be late. Throws unless the status is 200 then.
+ */
 export async function callAt(
   baseUrl: string,
   { apiKey, projectName }: Pick<Demo, 'apiKey' | 'projectName'>,
   method: string,
   request: object,
 ): Promise<Record<string, unknown>> {
-  const { status, text } = await post(baseUrl, apiKey, method, { projectName, ...request });
+  const { status, text } = await until(`${method} is answered`, async () => {
+    const answer = await post(baseUrl, apiKey, method, { projectName, ...request });
+    return answer.status === 503 && answer.text.includes('NOT_READY') ? undefined : answer;
+  });
   if (status !== 200) throw new Error(`${method} answered ${status}: ${text.slice(0, 300)}`);
   return JSON.parse(text) as Record<string, unknown>;
 }
@@ -143,7 +149,7 @@ async function post(baseUrl: string, key: string, method: string, request: objec
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(request),
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(120_000),
   });
   return { status: answer.status, text: await answer.text() };
 }

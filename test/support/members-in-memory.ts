@@ -133,7 +133,7 @@ export interface Started {
   member: Membership | undefined;
   /** Position in EVENTS that the member reports as applied. */
   applied: number;
-  /** What keeps it from acting, as its parts report it. */
+  /** The fault that keeps it from acting, as its parts report it. */
   fault: string | undefined;
   /** Shares that it must never get. */
   barred: readonly Share[];

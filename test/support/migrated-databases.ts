@@ -25,7 +25,7 @@ let originals: string | undefined;
 let pages: Buffer | undefined;
 
 /**
- * Copies empty databases into the folder, to be opened by the caller; a file that is there stays.
+ * Copies empty databases into the folder, to be opened by the caller; existing files are kept.
  * Returns the path of `control.db`.
  */
 export function copyMigratedDatabases(folder: string): string {

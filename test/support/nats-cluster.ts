@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type JetStreamManager, jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { type NatsServer, type NatsServerOptions, startNatsServer } from './nats-server.ts';
-import { onOwnPorts } from './places.ts';
+import { machineName, onOwnPorts } from './places.ts';
 import { until } from './program.ts';
 
 export interface NatsCluster {
@@ -18,19 +18,43 @@ export interface NatsCluster {
   /** Deletes a stream, as an operator would by mistake. */
   deleteStream(stream: string): Promise<void>;
   /** Resolves once streams with three copies can be created, or led, again. */
-  untilWhole(): Promise<void>;
+  untilWhole(seconds?: number): Promise<void>;
   /** Sends SIGKILL to all. */
   kill(): Promise<void>;
 }
 
 const SERVERS = [1, 2, 3];
+/** Attempts to form a cluster, each with other ports and empty stores. */
+const FORMS_MAX = 3;
+/** Time of an attempt, s: some ten times what a busy machine needs. */
+const FORM_SECONDS = 90;
 let tries = 0;
 
 type NatsClusterOptions = Omit<NatsServerOptions, 'jetStream'>;
 
-/** Starts a cluster that can create streams with three copies. Throws if it does not become one. */
-export function startNatsCluster(options: NatsClusterOptions): Promise<NatsCluster> {
-  return onOwnPorts(SERVERS.length, (ports) => startOn(ports, options));
+/**
+ * Starts a cluster that can create streams with three copies. Throws if it does not become one, with
+ * the logs of its servers.
+ */
+export async function startNatsCluster(options: NatsClusterOptions): Promise<NatsCluster> {
+  for (let left = FORMS_MAX; ; left--) {
+    const folder = join(options.folder, `cluster-${left}`);
+    const start = (ports: readonly number[]) => startOn(ports, { ...options, folder });
+    try {
+      return await onOwnPorts(SERVERS.length, start);
+    } catch (error) {
+      // How servers of NATS find each other is not what a test is about.
+      if (!(error instanceof NotFormed) || left === 1) throw error;
+    }
+  }
+}
+
+/** Three running servers did not become one cluster. */
+class NotFormed extends Error {
+  constructor(servers: readonly NatsServer[], cause: Error) {
+    super(`${cause.message}\n${servers.map((server) => server.log()).join('\n')}`, { cause });
+    this.name = 'NotFormed';
+  }
 }
 
 /** @param ports of the routes between the servers */
@@ -38,6 +62,8 @@ async function startOn(
   ports: readonly number[],
   { folder, settings = '', ...options }: NatsClusterOptions,
 ): Promise<NatsCluster> {
+  // Servers of another cluster cannot join, even if they still look for one of these ports.
+  const name = machineName();
   const routes = ports.map((port) => `"nats://127.0.0.1:${port}"`).join(', ');
   const starting = SERVERS.map((number, place) => {
     const own = join(folder, `nats-${number}`);
@@ -45,7 +71,7 @@ async function startOn(
     const lines = [
       `server_name: nats-${number}`,
       // Clients keep to their configured addresses, because a test may have put a line in between.
-      `cluster { name: test, listen: "127.0.0.1:${ports[place]}", routes: [${routes}], no_advertise: true }`,
+      `cluster { name: ${name}, listen: "127.0.0.1:${ports[place]}", routes: [${routes}], no_advertise: true }`,
       settings,
     ];
     return startNatsServer({ ...options, folder: own, settings: lines.join('\n') });
@@ -56,7 +82,9 @@ async function startOn(
   const cluster = clusterOf(servers, kill);
   try {
     for (const one of started) if (one.status === 'rejected') throw one.reason;
-    await cluster.untilWhole();
+    await cluster.untilWhole(FORM_SECONDS).catch((error: Error) => {
+      throw servers.map((server) => server.ended()).find(Boolean) ?? new NotFormed(servers, error);
+    });
     return cluster;
   } catch (error) {
     await kill();
@@ -82,19 +110,23 @@ function clusterOf(servers: readonly NatsServer[], kill: () => Promise<void>): N
     async deleteStream(stream) {
       await managed(urls, ({ streams }) => streams.delete(stream));
     },
-    async untilWhole() {
+    async untilWhole(seconds) {
       let missing: unknown;
-      await until('three nats-servers form one cluster', () =>
-        managed(urls, assertWhole).then(
-          () => true,
-          (error: unknown) => {
-            missing = error;
-            return undefined;
-          },
-        ),
-      ).catch((error: Error) => {
-        throw new Error(`${error.message}: ${String(missing)}`, { cause: missing });
-      });
+      const probe = async () => {
+        const gone = servers.map((server) => server.ended()).find(Boolean);
+        if (gone !== undefined) throw gone;
+        try {
+          await managed(urls, assertWhole);
+          return true;
+        } catch (error) {
+          missing = error;
+          return undefined;
+        }
+      };
+      const late = (error: Error) => {
+        throw new Error(`${error.message}: ${String(missing)}`, { cause: error });
+      };
+      await until('three nats-servers form one cluster', probe, seconds).catch(late);
     },
   };
 }

@@ -42,6 +42,10 @@ export interface NatsServer {
   /** Its monitoring address; '' if it has none. */
   readonly monitorUrl: string;
   readonly pid: number;
+  /** Its last output; `PortTaken` if it has ended because of a port. Undefined while it runs. */
+  ended(): Error | undefined;
+  /** The end of its output. */
+  log(): string;
   /** Sends SIGKILL. Resolves once the process has ended. */
   kill(): Promise<void>;
   /** Restarts it on the same port and store. Resolves once it accepts connections. */
@@ -88,6 +92,12 @@ async function startOn(
     ].join('\n'),
   );
   let child: ChildProcess | undefined;
+  let log = '';
+  const ended = (): Error | undefined => {
+    if (child === undefined || (child.exitCode === null && child.signalCode === null)) return;
+    if (saysPortTaken(log)) return new PortTaken(options.program, log);
+    return new Error(`${options.program} has ended:\n${log}`);
+  };
   const kill = async (): Promise<void> => {
     const running = child;
     child = undefined;
@@ -103,7 +113,7 @@ async function startOn(
     child = started;
     // A test that times out has no teardown, and none of its processes may outlive it.
     process.once('exit', () => started.kill('SIGKILL'));
-    let log = '';
+    log = '';
     started.stderr.on('data', (chunk: Buffer) => {
       log = (log + chunk.toString()).slice(-4_000);
     });
@@ -128,6 +138,8 @@ async function startOn(
     get pid() {
       return child?.pid ?? 0;
     },
+    ended,
+    log: () => log,
     kill,
     start,
   };

@@ -1,7 +1,7 @@
 /**
  * A real OpenID Connect provider (oidc-provider) on 127.0.0.1 beside the service. It signs
  * `account` in without prompts. `answerToken`, `answerProfile` and `answerKeys` replace its
- * endpoints, to send what a provider should not.
+ * endpoints, to send invalid answers.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';

@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const run = promisify(execFile);
-const bounded = { timeout: 300_000, killSignal: 'SIGKILL' } as const;
+const bounded = { timeout: 600_000, killSignal: 'SIGKILL' } as const;
 
 export interface PackedProject {
   readonly folder: string;

@@ -24,7 +24,7 @@ export interface ProgramOnTerminal {
 type Teardown = { teardown(fn: () => unknown): unknown };
 
 /**
- * Starts a program that ends with the test. Throws with its output if there is no banner within 30
+ * Starts a program that ends with the test. Throws with its output if no banner appears within 30
  * s.
  */
 export async function startProgramOnTerminal(

@@ -128,7 +128,7 @@ export async function runToEnd(
   const child = spawn(process.execPath, [program, ...args], {
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...compiled, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 300_000,
+    timeout: 600_000,
     killSignal: 'SIGKILL',
   });
   let [text, stdout] = ['', ''];
@@ -181,14 +181,18 @@ const UNTIL_SECONDS = 180;
 /** Pause between two polls of `until`, ms. */
 const POLL_MS = 50;
 
-/** Polls until `probe` returns a value. After three minutes, throws with the name of the event. */
+/**
+ * Polls until `probe` returns a value. After `seconds`, throws with the name of the event.
+ * @param seconds less than the default only where the caller tries again
+ */
 export async function until<T>(
   what: string,
   probe: () => Promise<T | undefined> | T | undefined,
+  seconds: number = UNTIL_SECONDS,
 ): Promise<T> {
   const late = Promise.withResolvers<never>();
-  const error = new Error(`Not within ${UNTIL_SECONDS} s: ${what}`);
-  const deadline = setTimeout(() => late.reject(error), UNTIL_SECONDS * 1000);
+  const error = new Error(`Not within ${seconds} s: ${what}`);
+  const deadline = setTimeout(() => late.reject(error), seconds * 1000);
   try {
     for (;;) {
       // A probe that hangs counts as late, too.

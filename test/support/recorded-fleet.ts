@@ -50,8 +50,8 @@ export function statisticsOf(domains: readonly RecordedDomain[]): string {
 export type Libvirts = Record<string, readonly RecordedDomain[]>;
 
 /**
- * Messages of libvirtd, which writes them in the language of its host, whatever virsh is told.
- * German: libvirt-l10n 9.0.
+ * Messages of libvirtd, which writes them in the language of its host, whatever language virsh is
+ * set to. German: libvirt-l10n 9.0.
  */
 const MESSAGES = {
   en: {

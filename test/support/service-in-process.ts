@@ -13,7 +13,7 @@ import { type Demo, type Program, until } from './program.ts';
 
 /**
  * Starts a service in this process on free ports, with the interface of `startProgram`. It stops
- * with the test. A stop is not a kill, but the backup made by then is the same.
+ * with the test. A stop is not a kill, but the backup made before it is the same.
  */
 export async function startService(
   t: Test,

@@ -1,6 +1,6 @@
 /**
  * Runs the service of shared-service.ts. Reports its address once it answers, and each line of its
- * log. Stops it when it is told to.
+ * log. Stops it on request.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { createLog } from '../../src/platform/log.ts';

@@ -1,6 +1,6 @@
 /**
  * A host that systemd runs, made of this machine: its root under a layer in memory, booted in a
- * container with its own processes and network. Nothing done in it remains on this machine.
+ * container with its own processes and network. No change in it remains on this machine.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -63,7 +63,7 @@ export async function startSystemdHost(t: {
   const run = async (script: string): Promise<string> => {
     const words = [...inside, '/bin/sh', '-ec', `exec 2>&1\ncd /\n${script}`];
     try {
-      return (await execute('nsenter', words, { env, timeout: 300_000 })).stdout;
+      return (await execute('nsenter', words, { env, timeout: 600_000 })).stdout;
     } catch (error) {
       throw new Error(`${script}\n${(error as { readonly stdout?: string }).stdout ?? error}`);
     }

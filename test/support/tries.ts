@@ -38,7 +38,7 @@ export function sampleOf<T>(all: readonly T[], least: number): readonly T[] {
   return Array.from({ length: count }, (_, i) => all[Math.floor((i * all.length) / count)] as T);
 }
 
-/** Whether this run makes all tries, as the gate does. */
+/** True if this run makes all tries, as the gate does. */
 export function isFullRun(): boolean {
   return sharePercent() === 100;
 }

@@ -138,7 +138,7 @@ async function runScript(
   const child = spawn('bash', ['--noprofile', '--norc', '-eo', 'pipefail', file], {
     cwd: folder,
     env: { ...base, ...env },
-    timeout: 300_000,
+    timeout: 600_000,
     killSignal: 'SIGKILL',
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,7 +1,7 @@
 /**
  * A storm of `WriteSamples` requests that records acknowledged rows. Each sender writes its own VM,
  * one row per 30 s of observation time, so that a query at the finest step shows each row. It
- * counts only what a client may rely on.
+ * counts only guarantees to clients.
  */
 import { create, toBinary, toJson } from '@bufbuild/protobuf';
 import type { Test } from 'tap';
@@ -105,7 +105,7 @@ async function send(
       body: isJson
         ? JSON.stringify(toJson(WriteSamplesRequestSchema, request))
         : toBinary(WriteSamplesRequestSchema, request),
-      signal: AbortSignal.timeout(20_000),
+      signal: AbortSignal.timeout(120_000),
     });
     return { status: answer.status, text: await answer.text() };
   } catch (error) {

@@ -164,7 +164,7 @@ test('DUR-19: a removed history.db is restored from the log, and the rest is rep
 const [LONG, CUT, NEW] = [17, 18, 19];
 
 /**
- * What a member reports whose history knows the log below `floor`. Entry 2i - 1 of the log is of
+ * The report of a member whose history knows the log below `floor`. Entry 2i - 1 of the log is of
  * one partition, and entry 2i of another, stored at hour i - 1 of the last ten.
  */
 async function reported(t: Test, floor: number) {

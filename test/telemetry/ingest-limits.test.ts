@@ -7,7 +7,7 @@ import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { IngestLimits, type RowMemory } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import { PartitionWriter } from '../../actors/telemetry/sample-log.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
-import { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import {
   type AlertingWorld,
   cpuRow,

@@ -122,7 +122,7 @@ test('failing storage is a 503 with a retry time, and is logged', async (t) => {
   }
 });
 
-test('damaged data is a 500 that names the way, and only the log names the place', async (t) => {
+test('damaged data is a 500 with the remedy, and only the log names the place', async (t) => {
   for (const error of [
     new HistoryError('DAMAGED', 'Chunk 7: checksum'),
     new DamagedRow({ file: 'control.db', table: 'instances', row: 'demo vm vm-1' }),

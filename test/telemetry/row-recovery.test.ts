@@ -1,6 +1,6 @@
 /**
- * Rows without room in memory are read from the log again. Their entries are there as long as other
- * members know this one; the log of one that was away may have been cut.
+ * Rows without room in memory are read from the log again. Their entries are kept as long as other
+ * members know this one; the log of a member that was away may have been cut.
  */
 import { type Test, test } from 'tap';
 import { type RowRecovery, recoverRows } from '../../actors/telemetry/row-recovery.ts';

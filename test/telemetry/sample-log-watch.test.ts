@@ -1,4 +1,4 @@
-/** A sample log that was deleted and made again, as its watch secures the rows of one process. */
+/** A sample log that was deleted and recreated: its watch secures the rows of one process. */
 import { test } from 'tap';
 import { appendEntry, SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import { watchSampleLog } from '../../actors/telemetry/sample-log-watch.ts';

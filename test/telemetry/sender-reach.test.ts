@@ -10,7 +10,8 @@ import type { WriteAnswer } from '../../actors/telemetry/ingest/ingest-port.ts';
 import { PartitionWriter, pastEntries } from '../../actors/telemetry/sample-log.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { IngestRow, SenderReach } from '../../actors/vms/sent-row.ts';
-import { type VmBody, VmRegistry } from '../../actors/vms/vm-directory.ts';
+import type { VmBody } from '../../actors/vms/vm-directory.ts';
+import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { EXPANDED_SERIES, metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
 import {

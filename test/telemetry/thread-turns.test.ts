@@ -292,7 +292,7 @@ test('TEN-21: a long query yields once, and ends one of a project with far more 
   t.same([...ended.keys()].sort(), ['hostile 0', 'hostile 1']);
 });
 
-test('TEN-21: a query that leaves is never started, even if it was moved', async (t) => {
+test('TEN-21: a query whose client leaves is never started, even if it was moved', async (t) => {
   const turns = new ThreadTurns<string>(2);
   const long = turns.add('a', 'long', 0);
   const later = turns.add('a', 'later', 0);

@@ -36,7 +36,7 @@ interface Cause {
   /** Path below the row; '' = the row. */
   readonly field: string;
   readonly message?: RegExp;
-  /** True if nothing of the row is stored. */
+  /** True if no part of the row is stored. */
   readonly isRow?: true;
 }
 

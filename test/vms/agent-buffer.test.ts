@@ -153,7 +153,7 @@ test('rows that are too old or too many are dropped, oldest first, and counted',
   t.equal(files().length, 2);
 });
 
-test('only its user can read it', async (t) => {
+test('only the agent’s user can read the buffer', async (t) => {
   const { folder, open, files } = opening(t);
   open().append(row(START_MS));
   t.equal(statSync(folder).mode & 0o777, 0o700);

@@ -141,7 +141,7 @@ test('an agent that dies between storage and acknowledgement resends the same ba
   t.equal(world.written[before]?.answer.duplicates, 0);
 });
 
-test('an agent whose VM is un-enrolled keeps its rows, and continues when enrolled again', async (t) => {
+test('an agent whose VM is unenrolled keeps its rows, and continues when enrolled again', async (t) => {
   const world = await startAgentWorld(t);
   const key = await world.enrol();
   const agent = world.start();

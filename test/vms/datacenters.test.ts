@@ -6,7 +6,7 @@ import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { PartitionWriter } from '../../actors/telemetry/sample-log.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
-import { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { addDatacenterGauges } from '../../src/vms/open-vms.ts';
 import type { Clock } from '../../streams/platform/clock.ts';

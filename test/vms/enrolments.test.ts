@@ -241,7 +241,7 @@ test('an unknown VM is registered by its agent, until a collector reports it', a
   t.match(world.keyOf(key), { context: { datacenter: 'DC-1' } });
 });
 
-test('a VM that is un-enrolled before any collector reported it stays, without its agent', async (t) => {
+test('a VM that is unenrolled before any collector reported it stays, without its agent', async (t) => {
   const world = await enrolling(t);
   await world.enrolments.enrol(await world.offeredToken(), '');
   await world.end();

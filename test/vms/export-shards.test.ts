@@ -6,7 +6,7 @@
 import fc from 'fast-check';
 import { test } from 'tap';
 import { SHARD_VMS_MAX, shardCount } from '../../actors/vms/export-shards.ts';
-import { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import { retireVms } from '../../actors/vms/vm-retirement.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
 import { RETENTION_MS } from '../../streams/telemetry/entry.ts';

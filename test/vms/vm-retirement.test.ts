@@ -9,7 +9,8 @@ import { Absences, startCollector } from '../../actors/telemetry/collectors/loop
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { PartitionWriter, pastEntries } from '../../actors/telemetry/sample-log.ts';
 import type { SenderReach } from '../../actors/vms/sent-row.ts';
-import { type VmBody, VmRegistry } from '../../actors/vms/vm-directory.ts';
+import type { VmBody } from '../../actors/vms/vm-directory.ts';
+import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import { retireVms } from '../../actors/vms/vm-retirement.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';

@@ -8,7 +8,7 @@ import { startCredential } from '../../actors/identity/credentials.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { PartitionWriter, pastEntries } from '../../actors/telemetry/sample-log.ts';
 import type { IngestRow, SenderReach } from '../../actors/vms/sent-row.ts';
-import { VmRegistry, type VmRegistryDeps } from '../../actors/vms/vm-directory.ts';
+import { VmRegistry, type VmRegistryDeps } from '../../actors/vms/vm-registry.ts';
 import { retireVms } from '../../actors/vms/vm-retirement.ts';
 import { vmSourceIdOf } from '../../actors/vms/vm-source-decisions.ts';
 import type { NewestReport } from '../../actors/vms/vm-sources.ts';
@@ -494,7 +494,7 @@ test('SRC-18: a claim is granted for a reason, and refused without one', async (
   t.equal(granted({ presentCopy: 'DOWN' }, { ...back, reason: 'SILENT' }), 'RUNS_ELSEWHERE');
 });
 
-test('DUR-28: a report of before the step is not recent for an hour', async (t) => {
+test('DUR-28: a report from before the step does not count as recent for an hour', async (t) => {
   const HOUR_MS = 3_600_000;
   const world = await openSources(t);
   const { registry } = world.member();

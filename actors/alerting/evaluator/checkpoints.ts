@@ -71,8 +71,8 @@ export interface CheckpointsDeps {
   /** Time between two checkpoints of a partition, ms. Default 5 minutes. */
   readonly intervalMs?: number;
   /**
-   * Age up to which nothing of the log that follows a checkpoint can have been truncated, ms. Default
-   * 3 hours, because entries are kept for at least four.
+   * Age of a checkpoint up to which no entry after it can have been truncated, ms. Default 3 hours,
+   * because entries are kept for at least four.
    */
   readonly uncutMs?: number;
 }
@@ -100,6 +100,8 @@ export class Checkpoints {
   readonly #last = new Map<number, LogPosition>();
   readonly #saved = new Map<number, Omit<SavedPartition, 'isBehind'>>();
   readonly #takenMs = new Map<number, number>();
+  /** Partitions with entries before `#through` that have not been evaluated. */
+  readonly #apart = new Set<number>();
   #takenLastMs = Number.NEGATIVE_INFINITY;
   /** By the index on disk; see `floorOf`. */
   #floors: ReadonlyMap<number, number> = new Map();
@@ -118,10 +120,10 @@ export class Checkpoints {
    */
   coveredMs(): number {
     let coveredMs = this.#deps.clock.now();
-    for (const [partition, { sequence }] of this.#last) {
+    for (const partition of new Set([...this.#last.keys(), ...this.#apart])) {
       const at = this.#saved.get(partition)?.at;
       if (at === undefined) coveredMs = Math.min(coveredMs, this.#startedMs);
-      else if (at.sequence < sequence) coveredMs = Math.min(coveredMs, at.storedMs);
+      else if (this.isBehind(partition)) coveredMs = Math.min(coveredMs, at.storedMs);
     }
     return coveredMs;
   }
@@ -140,6 +142,7 @@ export class Checkpoints {
     this.#identities = undefined;
     this.#last.clear();
     this.#saved.clear();
+    this.#apart.clear();
     this.#through = { sequence: 0, storedMs: 0 };
     const from = new Map<number, number>();
     const contents = new Map<number, PartitionContents>();
@@ -155,6 +158,35 @@ export class Checkpoints {
     return { from, contents };
   }
 
+  /**
+   * Reads the checkpoint of one partition, while the others go on. Undefined: it has none that can be
+   * used.
+   */
+  async restoreOne(
+    partition: number,
+  ): Promise<{ readonly from: number; readonly contents: PartitionContents } | undefined> {
+    await this.#writing;
+    const saved = this.#saved.get(partition);
+    const { clock, uncutMs = UNCUT_MS } = this.#deps;
+    if (saved === undefined) return undefined;
+    const isUncut = clock.now() - saved.at.storedMs < uncutMs;
+    if (!isUncut && !(await this.#holds(saved.at, partition))) return undefined;
+    const contents = await this.#contentsOf(saved.partition, saved.file);
+    if (contents === undefined) this.#saved.delete(partition);
+    return contents && { from: saved.at.sequence + 1, contents };
+  }
+
+  /** Called when the log's reader passes over the entries of a partition from now on. */
+  setApart(partition: number): void {
+    this.#apart.add(partition);
+  }
+
+  /** Called when the log's reader evaluates the partition again. @param last its last entry */
+  join(partition: number, last: PlacedEntry | undefined): void {
+    this.#apart.delete(partition);
+    if (last) this.#last.set(partition, { sequence: last.sequence, storedMs: last.storedMs });
+  }
+
   /** Called when an entry has been evaluated and its edges are decided or kept, in order. */
   passed({ partition, sequence, storedMs }: PlacedEntry): void {
     this.#through = { sequence, storedMs };
@@ -163,6 +195,7 @@ export class Checkpoints {
 
   /** True if the partition has had an entry since its checkpoint. */
   isBehind(partition: number): boolean {
+    if (this.#apart.has(partition)) return true;
     const sequence = this.#last.get(partition)?.sequence ?? 0;
     return sequence > (this.#saved.get(partition)?.at.sequence ?? 0);
   }
@@ -223,7 +256,9 @@ export class Checkpoints {
         ...one,
         isBehind: this.isBehind(one.partition),
       })),
-      unsaved: partitions.filter((partition) => !this.#saved.has(partition)),
+      unsaved: [...new Set([...partitions, ...this.#apart])].filter(
+        (partition) => !this.#saved.has(partition),
+      ),
     };
     await store.saveIndex(index, new Set(index.partitions.map(({ file }) => file)));
     this.#floors = floorsOf(index);
@@ -267,7 +302,7 @@ export class Checkpoints {
       const isUncut = one !== undefined && (await this.#holds(one.at, partition));
       if (!isUncut && !(isRecent && one?.isBehind !== true && !unsaved.has(partition))) continue;
       if (one !== undefined) {
-        const restored = await this.#contentsOf(one);
+        const restored = await this.#contentsOf(partition, one.file);
         if (restored === undefined) continue;
         contents.set(partition, restored);
         const { file, at } = one;
@@ -279,7 +314,7 @@ export class Checkpoints {
     this.#floors = floorsOf(index);
   }
 
-  async #contentsOf({ partition, file }: SavedPartition): Promise<PartitionContents | undefined> {
+  async #contentsOf(partition: number, file: string): Promise<PartitionContents | undefined> {
     const reader = new ContentsReader(partition);
     try {
       for await (const block of this.#deps.store.read(file)) {
@@ -292,7 +327,7 @@ export class Checkpoints {
     }
   }
 
-  /** True if the log has this entry, and nothing of any partition can be missing after it. */
+  /** True if the log has this entry, and no later entry of any partition can be missing. */
   async #isRecent(position: LogPosition): Promise<boolean> {
     const { clock, uncutMs = UNCUT_MS } = this.#deps;
     return clock.now() - position.storedMs < uncutMs && (await this.#holds(position));

@@ -67,7 +67,7 @@ export interface HeldEdges {
   readonly edges: Edge[];
 }
 
-/** What the sink holds of one partition between two entries. */
+/** Edges of one partition that the sink holds between two entries. */
 export interface UndecidedEdges {
   /** In the order of the log. */
   readonly waiting: readonly WaitingEntry[];
@@ -110,18 +110,17 @@ export class EdgeCommits {
   /**
    * Sequence of the first entry that this member must decide and has not: its edges wait for a
    * pending rule, or for their turn after a takeover. Infinity if nothing waits.
-   * @param only a partition; absent: all of them
+   * @param isMeant the partitions; absent: all of them
    */
-  pendingFrom(only?: number): number {
+  pendingFrom(isMeant = (_partition: number): boolean => true): number {
     const { owns, epochOf } = this.#deps.ownership;
     let first = Number.POSITIVE_INFINITY;
     for (const { project, sequence } of this.#held.values()) {
-      const isMeant = only === undefined || partitionOf(project) === only;
-      if (isMeant && owns(project)) first = Math.min(first, sequence);
+      if (isMeant(partitionOf(project)) && owns(project)) first = Math.min(first, sequence);
     }
     for (const [partition, [waiting]] of this.#waiting) {
-      const isMeant = only === undefined || partition === only;
-      if (!isMeant || waiting === undefined || epochOf(partition) === undefined) continue;
+      if (!isMeant(partition) || waiting === undefined || epochOf(partition) === undefined)
+        continue;
       first = Math.min(first, waiting.sequence);
     }
     return first;
@@ -133,6 +132,14 @@ export class EdgeCommits {
       ({ project }) => partitionOf(project) === partition,
     );
     return { waiting: this.#waiting.get(partition) ?? [], held };
+  }
+
+  /** Forgets all edges of a partition, whose entries will be evaluated again. */
+  discard(partition: number): void {
+    this.#waiting.delete(partition);
+    for (const [key, { project }] of this.#held) {
+      if (partitionOf(project) === partition) this.#held.delete(key);
+    }
   }
 
   /** Continues from a checkpoint, before the first entry of its partition. */
@@ -149,7 +156,7 @@ export class EdgeCommits {
       if (!isDecided) {
         if (!isOwner()) return;
         await this.#decideEntry(first, signal);
-        // The member that took over meanwhile may have decided it, or may be about to.
+        // A member that has taken over may have decided it, or may be about to.
         if (signal.aborted || !isOwner()) return;
       } else if (first.entry) this.#forgetHeld(first.entry);
       waiting.shift();
@@ -174,7 +181,9 @@ export class EdgeCommits {
         await submitInParts(edges, (part) => this.#commitPart(project, part, sequence, signal));
       }
     };
-    await Promise.all([...byProject.values()].map(inOrder));
+    const outcomes = await Promise.allSettled([...byProject.values()].map(inOrder));
+    // Only now, because no work may be in progress after a fault.
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   }
 
   async #commitPart(
@@ -195,7 +204,7 @@ export class EdgeCommits {
     }
   }
 
-  /** Commits what the edges decide. @returns edges of rules whose application is pending */
+  /** Commits the decisions of the edges. @returns edges of rules whose application is pending */
   async #decide(project: string, edges: readonly Edge[]): Promise<readonly Edge[]> {
     const { answer } = await this.#deps.host.submit({
       project,

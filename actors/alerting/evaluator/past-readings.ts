@@ -15,6 +15,7 @@ import type { PlacedMarker } from '../../../streams/alerting/evaluation/pipeline
 import type { TimeSlices } from '../../../streams/platform/operators.ts';
 import type { Stream } from '../../../streams/platform/stream.ts';
 import { type EvaluationRule, FUTURE_MS, type LogEntry } from '../../../streams/telemetry/entry.ts';
+import { metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
 import { seriesNamesOf } from '../../../streams/telemetry/metrics/query.ts';
 import type { VmRef } from '../../../streams/telemetry/samples/batch.ts';
 import type { VmColumns } from '../../../streams/telemetry/samples/columns.ts';
@@ -44,14 +45,18 @@ export interface PastReadingsDeps {
   readonly vms: (project: string) => Iterable<string>;
   /** Absent: the log is all there is. */
   readonly history?: Partial<PastHistory>;
-  /** Called when VMs could not be read; they keep what the log has. Absent: that ends the run. */
+  /**
+   * Called when VMs could not be read; they keep the readings of the log. Absent: that ends the
+   * run.
+   */
   readonly onFault?: (what: string, error: unknown) => void;
 }
 
 /**
  * Batches with the readings before the marker within the windows of its rules, in the order of each
  * VM's observations in history, and of the log after it. A batch is valid until the next one is
- * requested. Where history has less, so have the rules. Rejects with `StreamUnavailable`.
+ * requested. If history reaches back less far, the rules get fewer readings. Rejects with
+ * `StreamUnavailable`.
  */
 export async function* pastReadings(
   deps: PastReadingsDeps,
@@ -62,7 +67,7 @@ export async function* pastReadings(
   const { partition, storedMs, entry } = marker;
   const fromMs = pastFromMs(entry, storedMs);
   const newest = new NewestReadings();
-  // Again if the log was cut meanwhile: history has what it lost.
+  // Repeated if the log was cut during the read: history has the lost entries.
   for (let known = 0; history?.read; ) {
     const first = (await firstBatchOf(stream, partition)) ?? marker;
     if (first.storedMs <= fromMs || first.sequence === known) break;
@@ -109,7 +114,9 @@ async function* storedReadings(
 ): AsyncGenerator<LogEntry> {
   if (!history?.read) return;
   const unread: { readonly vm: string; readonly error: unknown }[] = [];
-  for (const [project, rules] of Map.groupBy(entry.upserts, (rule) => rule.project)) {
+  // Rules of another version of this program may name others, which have no instances here.
+  const known = entry.upserts.filter(({ metricId }) => metricCatalogue.has(metricId));
+  for (const [project, rules] of Map.groupBy(known, (rule) => rule.project)) {
     const names = [...new Set(rules.flatMap(({ metricId }) => seriesNamesOf(metricId)))];
     for (const vm of watchedOf(vms(project), rules)) {
       await slices.yieldIfDue();

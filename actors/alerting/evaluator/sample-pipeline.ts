@@ -1,20 +1,20 @@
 /**
  * Live evaluation of this node's partitions, from the log to commits: one reader of the log, then
- * history, then the evaluator, then the sink. All of it is soft state: if any part fails, everything
- * starts again from checkpoints and the log, and whatever was stored or decided before is recognised
- * and skipped.
+ * history, then the evaluator, then the sink. All of it is soft state: what fails starts again from
+ * checkpoints and the log, and whatever was stored or decided before is recognised and skipped. A
+ * fault in the evaluation of a partition rebuilds that partition, and any other fault everything.
  *
  *     SAMPLES -> decode -> history.append -> fold -> edges -> commits
  *
  * After a start evaluation continues from its checkpoints, which are newer than what history has on
- * disk. A second reader then fills history up to where the first one is, and edges are decided
- * meanwhile. Until history is filled, reads of it fail as incomplete.
+ * disk. A second reader then fills history up to the position of the first, while edges are
+ * decided. Until history is filled, reads of it fail as incomplete.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Ownership } from '../../../streams/platform/membership/membership.ts';
 import { TimeSlices } from '../../../streams/platform/operators.ts';
 import { pause } from '../../../streams/platform/pause.ts';
-import type { Stream, StreamState } from '../../../streams/platform/stream.ts';
+import { partitionOf, type Stream, type StreamState } from '../../../streams/platform/stream.ts';
 import type { LivenessReport } from '../../../streams/telemetry/entry.ts';
 import type { PlacedEntry } from '../../../streams/telemetry/entry-codec.ts';
 import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
@@ -34,6 +34,7 @@ import {
   type SeriesOfRule,
   type SoftInstance,
 } from './evaluator-port.ts';
+import type { PartitionApart } from './partition-rebuilds.ts';
 import type { PastHistory } from './past-readings.ts';
 
 /** The interface to history that the pipeline needs. */
@@ -69,6 +70,8 @@ export interface SamplePipelineDeps {
   readonly onHeard?: EvaluatorDeps['onHeard'] & {};
   /** See `EvaluatorDeps.onFault`. */
   readonly onFault?: (what: string, error: unknown) => void;
+  /** See `EvaluatorDeps`. */
+  readonly onPartitionFault?: EvaluatorDeps['onPartitionFault'] & {};
   /** Absent: each start reads all of the log. */
   readonly checkpoints?: Checkpoints;
 }
@@ -107,7 +110,7 @@ export class SamplePipeline implements EvaluatorView {
     this.#evaluator = evaluator;
     const fromSequence = this.#storedBefore(state);
     const evaluatedFrom = await evaluator.rebuild();
-    // Aborted meanwhile: a listener added now would never be called.
+    // If it was aborted, a listener added now would never be called.
     if (signal.aborted) return;
     const readFrom = Math.max(evaluatedFrom, state.firstSequence);
     this.#arrivedThrough = fromSequence < readFrom ? readFrom - 1 : undefined;
@@ -141,7 +144,7 @@ export class SamplePipeline implements EvaluatorView {
     return this.#evaluator?.quota(project) ?? NO_INSTANCES;
   }
 
-  /** Times that were re-based after the clock was set back, since the start. */
+  /** Number of times that were moved after the clock was set back, since the start. */
   rebased(): number {
     return this.#rebasedBefore + (this.#evaluator?.rebased() ?? 0);
   }
@@ -156,9 +159,28 @@ export class SamplePipeline implements EvaluatorView {
     return this.#evaluator?.throughSequence() ?? 0;
   }
 
-  /** True if everything that was in the log at the last start has been evaluated. */
+  /**
+   * True if everything that was in the log at the last start has been evaluated, except by partitions
+   * that are rebuilt apart.
+   */
   isCaughtUp(): boolean {
-    return this.#evaluator !== undefined && this.throughSequence() >= this.#caughtUpAt;
+    return (this.#evaluator?.throughTogether() ?? -1) >= this.#caughtUpAt;
+  }
+
+  /** True if the project's partition has caught up. */
+  isCurrent(project: string): boolean {
+    const partition = partitionOf(project);
+    return this.isCaughtUp() && !this.apart().some((one) => one.partition === partition);
+  }
+
+  /** Partitions that are rebuilt apart from the others. */
+  apart(): readonly PartitionApart[] {
+    return this.#evaluator?.apart() ?? [];
+  }
+
+  /** See `Evaluator.unjudged`. */
+  unjudged(): readonly number[] {
+    return this.#evaluator?.unjudged() ?? [];
   }
 
   /** Partitions with an entry in the log since the start. */
@@ -189,7 +211,9 @@ export class SamplePipeline implements EvaluatorView {
     return Math.min(evaluated, checkpoint, this.stored.sequence + 1);
   }
 
-  /** Where history continues; called when a run starts. Everything before it is stored. */
+  /**
+   * Position at which history continues; called when a run starts. Everything before it is stored.
+   */
   #storedBefore({ firstSequence, lastSequence }: StreamState): number {
     const { history } = this.#deps;
     if (this.#wholeAt === Number.POSITIVE_INFINITY) {
@@ -224,7 +248,7 @@ export class SamplePipeline implements EvaluatorView {
         next = placed.sequence + 1;
         await slices.yieldIfDue();
       }
-      // The log had all of these, except what has been truncated, which is in chunks.
+      // The log had all of these, except truncated ones, which are in chunks.
       next = Math.max(next, arrived + 1);
     }
     // After an abort history has a hole here, which the next run fills.

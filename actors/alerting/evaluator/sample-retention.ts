@@ -49,7 +49,7 @@ export interface SampleRetentionDeps extends LocalNeeds {
 
 /**
  * Minimum time for which entries are kept, ms: a new rule looks back over them, a member that was
- * away reads what it has missed, and rows without room in memory are read again.
+ * away reads the missed entries, and rows without room in memory are read again.
  */
 const KEPT_MS_MIN = 4 * 3_600_000;
 const CHECK_MS = 600_000;

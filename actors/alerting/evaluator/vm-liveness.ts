@@ -42,6 +42,9 @@ import { type VmBody, vmDirectoryOf } from '../../vms/vm-directory.ts';
 // The liveness report in ticks: which data centers are completely silent, where VMs are, and whose
 // clocks are ahead. It can be made once the log's backlog has been read, and VMs without a row in
 // it have been looked up in history. Until then ticks carry none, and the last report holds.
+//
+// VMs of a partition that is read apart, because it alone had no checkpoint, follow later: until it
+// has caught up, data centers are judged by the VMs of the others.
 
 /**
  * Facts that are not in the log. Without them, a VM that was silent before the log's floor counts
@@ -81,9 +84,13 @@ export class OutageDetector {
   readonly #liveness: VmLiveness;
   #leave: () => void = () => {};
   #backlogThrough = 0;
-  #isKnown = false;
+  #isRead = false;
   /** Partitions that continue from a checkpoint. */
   readonly #restored = new Set<number>();
+  /** Partitions that are folded apart from the log's reader. */
+  readonly #apart = new Set<number>();
+  /** Those of them whose VMs are not known yet. */
+  readonly #missing = new Set<number>();
 
   /** @param states of the partitions, as folded by the evaluator */
   constructor(deps: OutageDeps, states: ReadonlyMap<number, EvaluationState>) {
@@ -96,8 +103,10 @@ export class OutageDetector {
   /** Starts over. */
   async begin(): Promise<void> {
     this.#leave();
-    this.#isKnown = false;
+    this.#isRead = false;
     this.#restored.clear();
+    this.#apart.clear();
+    this.#missing.clear();
     this.#leave = await this.#liveness.load();
   }
 
@@ -111,21 +120,62 @@ export class OutageDetector {
     this.#leave();
   }
 
-  /** True once the backlog has been read, so that every VM is known. */
-  get isKnown(): boolean {
-    return this.#isKnown;
+  /** True once the partition's backlog has been read, so that every VM of it is known. */
+  isKnown(partition: number): boolean {
+    return this.#isRead && !this.#missing.has(partition);
+  }
+
+  /** Partitions whose VMs are not known yet, because they are read apart. */
+  missing(): readonly number[] {
+    return [...this.#missing];
   }
 
   /** Receives each entry of the log before it is folded. */
   async record({ entry, partition, sequence }: PlacedEntry): Promise<void> {
-    if (!this.#isKnown && sequence > this.#backlogThrough) await this.#lookUp();
-    const state = this.#isKnown ? this.#states.get(partition) : undefined;
-    // A partition's first entry makes its state.
-    if (state) state.isLive = true;
+    if (!this.#isRead && sequence > this.#backlogThrough) {
+      await this.#endBacklog();
+      this.#isRead = true;
+    }
+    if (this.#isRead) this.#markLive(partition);
     this.#liveness.record(entry);
   }
 
-  /** What is known of a partition's VMs, for its checkpoint. */
+  /** Receives an entry of the log whose partition is folded apart. */
+  follow(entry: LogEntry): void {
+    this.#liveness.record(entry);
+  }
+
+  /** @param isMissing the log's reader starts after entries of the partition that are needed */
+  setApart(partition: number, isMissing: boolean): void {
+    this.#apart.add(partition);
+    if (isMissing) this.#missing.add(partition);
+  }
+
+  /** Receives each entry of a partition that is folded apart, before it is folded. */
+  recordApart({ entry, partition }: PlacedEntry): void {
+    if (!this.#apart.has(partition)) this.#markLive(partition);
+    if (this.#missing.has(partition) && entry.kind === 'batch') this.#liveness.add(entry.batch);
+  }
+
+  /** Called when the backlog of a partition that is folded apart has been read. */
+  async begun(partition: number): Promise<void> {
+    if (this.#missing.has(partition)) await this.#lookUp((one) => one === partition);
+    const state = this.#states.get(partition);
+    // Rows that the log's reader has passed over may be ahead of the state.
+    const nowMs = state && Number.isFinite(state.nowMs) ? state.nowMs : Number.POSITIVE_INFINITY;
+    if (state && !state.isLive) await this.#begin(state, nowMs + FUTURE_MS);
+    this.#liveness.adopt(state?.outages?.values() ?? []);
+    this.#apart.delete(partition);
+    this.#missing.delete(partition);
+  }
+
+  /** A partition's first entry makes its state. */
+  #markLive(partition: number): void {
+    const state = this.#states.get(partition);
+    if (state) state.isLive = true;
+  }
+
+  /** Known facts of a partition's VMs, for its checkpoint. */
   factsOf(partition: number): Iterable<KnownVm> {
     return this.#liveness.factsOf(partition);
   }
@@ -141,12 +191,19 @@ export class OutageDetector {
     return this.#liveness.lastOf(project, atMs);
   }
 
+  /** The VMs of a project and their data centers, without observations. */
+  placesOf(project: string): Iterable<LastObservation> {
+    return this.#liveness.lastOf(project, Number.NEGATIVE_INFINITY);
+  }
+
   /** The report of a partition at a tick. */
   of(partition: number, atMs: number): LivenessReport | undefined {
-    const outages = this.#isKnown ? this.#liveness.outages(atMs, INTERVAL_MS) : undefined;
+    if (!this.isKnown(partition)) return undefined;
+    const outages = this.#liveness.outages(atMs, INTERVAL_MS, this.#missing);
     const state = this.#states.get(partition);
-    if (!outages || !state) return undefined;
-    const placed = [...state.projects].flatMap(([project, { facts }]) => [
+    // A partition that is rebuilt needs its reports too: its fold will read them.
+    if (!outages || (!state && !this.#apart.has(partition))) return undefined;
+    const placed = [...(state?.projects ?? [])].flatMap(([project, { facts }]) => [
       ...this.#liveness.unplaced(project, facts, PLACED_MAX),
     ]);
     const ahead = [...(this.#deps.clockAhead?.(atMs - AHEAD_MS) ?? [])];
@@ -155,12 +212,23 @@ export class OutageDetector {
   }
 
   /**
-   * Called when the backlog has been read. Looks up the VMs without a row in it in history, once.
-   * From then on, rules on telemetry age know the VMs that fell silent before the log's floor.
+   * Called when the log's reader has read the backlog. From then on, rules on telemetry age know the
+   * VMs that fell silent before the log's floor.
    */
-  async #lookUp(): Promise<void> {
+  async #endBacklog(): Promise<void> {
+    await this.#lookUp((partition) => !this.#missing.has(partition));
+    for (const [partition, state] of this.#states) {
+      if (this.#apart.has(partition)) continue;
+      // A state from a checkpoint was live when it was taken, and has stayed so.
+      if (!state.isLive) await this.#begin(state, Number.POSITIVE_INFINITY);
+      this.#liveness.adopt(state.outages?.values() ?? []);
+    }
+  }
+
+  /** Looks up the VMs of partitions without a row in the backlog in history, once. */
+  async #lookUp(isMeant: (partition: number) => boolean): Promise<void> {
     const { newest, onFault } = this.#deps;
-    for (const { project, vm } of [...this.#liveness.unheard()]) {
+    for (const { project, vm } of [...this.#liveness.unheard(isMeant)]) {
       if (this.#restored.has(partitionOf(project))) continue;
       await this.#slices.yieldIfDue();
       try {
@@ -171,16 +239,10 @@ export class OutageDetector {
         onFault(`the last observation of ${vm} in ${project}`, error);
       }
     }
-    for (const state of this.#states.values()) {
-      // A state from a checkpoint was live when it was taken, and has stayed so.
-      if (!state.isLive) await this.#begin(state);
-      this.#liveness.adopt(state.outages?.values() ?? []);
-    }
-    this.#isKnown = true;
   }
 
   /** Ends the replay of a state that began at the log's floor. */
-  async #begin(state: EvaluationState): Promise<void> {
+  async #begin(state: EvaluationState, untilMs: number): Promise<void> {
     state.isReplaying = false;
     state.isLive = true;
     state.aheadFromMs = Number.POSITIVE_INFINITY;
@@ -191,7 +253,7 @@ export class OutageDetector {
       rebase(state, Math.min(state.nowMs, this.#deps.clock.now()));
     }
     for (const project of state.projects.keys())
-      recordKnownVms(state, this.#liveness.lastOf(project));
+      recordKnownVms(state, this.#liveness.lastOf(project, untilMs));
   }
 
   async #endReplay({ projects }: EvaluationState): Promise<void> {
@@ -217,6 +279,7 @@ export interface KnownVm extends VmRef {
  */
 const OUTAGE_SHARE = 0.3;
 const OUTAGE_VMS = 5;
+const NONE_MISSING: ReadonlySet<number> = new Set();
 /** VMs taken from the directory in one turn of the event loop. */
 const PAGE = 1_000;
 
@@ -276,7 +339,7 @@ export class VmLiveness {
     }
   }
 
-  /** What is known of the VMs of a partition's projects. */
+  /** Known facts of the VMs of a partition's projects. */
   *factsOf(partition: number): Generator<KnownVm> {
     for (const [project, vms] of this.#projects) {
       if (partitionOf(project) !== partition) continue;
@@ -286,15 +349,18 @@ export class VmLiveness {
     }
   }
 
-  /** Takes over what a checkpoint knows of a VM that is still registered. */
+  /** Takes over a checkpoint's facts of a VM that is still registered. */
   restore({ project, vm, newestMs, powerMs, power }: KnownVm): void {
     const facts = this.#projects.get(project)?.get(vm);
     if (facts) Object.assign(facts, { newestMs, powerMs, power });
   }
 
-  /** Registered VMs without a row in the log. */
-  *unheard(): Generator<{ readonly project: string; readonly vm: string }> {
+  /** Registered VMs of the partitions without a row in the log. */
+  *unheard(
+    isMeant: (partition: number) => boolean,
+  ): Generator<{ readonly project: string; readonly vm: string }> {
     for (const [project, vms] of this.#projects) {
+      if (!isMeant(partitionOf(project))) continue;
       for (const [vm, { newestMs }] of vms) if (!Number.isFinite(newestMs)) yield { project, vm };
     }
   }
@@ -314,6 +380,13 @@ export class VmLiveness {
   adopt(outages: Iterable<Outage>): void {
     const known = [...outages].map((outage) => [outage.datacenter, outage] as const);
     this.#outages = new Map([...known, ...this.#outages]);
+  }
+
+  /** Adds rows of the past, after later ones of the same VMs. */
+  add(batch: SampleBatch): void {
+    for (const { facts, observedMs, power } of this.#rowsOf(batch)) {
+      recordObserved(facts, observedMs, power);
+    }
   }
 
   /** The VMs of a project, as observed up to `atMs`. */
@@ -339,20 +412,26 @@ export class VmLiveness {
   /**
    * Data centers that are completely silent, as of `atMs`; undefined if too little is known: after
    * a blind window, or when the log is behind. `intervalMs` is the time in which telemetry resumes.
+   * VMs of `missing` partitions do not count.
    */
-  outages(atMs: number, intervalMs: number): readonly Outage[] | undefined {
+  outages(
+    atMs: number,
+    intervalMs: number,
+    missing: ReadonlySet<number> = NONE_MISSING,
+  ): readonly Outage[] | undefined {
     if (atMs - this.#tickMs > GAP_TOLERANCE_MS / 2) return undefined;
     if (atMs < this.#listeningSinceMs + intervalMs) return undefined;
     if (atMs !== this.#groupedMs) {
       this.#groupedMs = atMs;
-      this.#outages = this.#count(atMs);
+      this.#outages = this.#count(atMs, missing);
     }
     return [...this.#outages.values()];
   }
 
-  #count(atMs: number): Map<string, Outage> {
+  #count(atMs: number, missing: ReadonlySet<number>): Map<string, Outage> {
     const counts = new Map<string, { live: number; readonly silentMs: number[] }>();
-    for (const vms of this.#projects.values()) {
+    for (const [project, vms] of this.#projects) {
+      if (missing.size > 0 && missing.has(partitionOf(project))) continue;
       for (const facts of vms.values()) {
         if (!isExpected(facts)) continue;
         const count = counts.get(facts.datacenter) ?? { live: 0, silentMs: [] };
@@ -365,27 +444,36 @@ export class VmLiveness {
     for (const datacenter of new Set([...counts.keys(), ...this.#outages.keys()])) {
       const { live, silentMs } = counts.get(datacenter) ?? { live: 0, silentMs: [] };
       const before = this.#outages.get(datacenter);
-      const outage = before ? lasting(before, live, silentMs) : begun(datacenter, live, silentMs);
+      const counted = { live, silentMs, isComplete: missing.size === 0 };
+      const outage = before ? lasting(before, counted) : begun(datacenter, live, silentMs);
       if (outage) outages.set(datacenter, outage);
     }
     return outages;
   }
 
   #recordRows(batch: SampleBatch): void {
+    const { receivedMs } = batch;
+    const datacenters = new Set<string>();
+    for (const { facts, observedMs, power } of this.#rowsOf(batch)) {
+      rebaseFacts(facts, receivedMs);
+      recordObserved(facts, observedMs, power);
+      datacenters.add(facts.datacenter);
+    }
+    for (const datacenter of datacenters) this.#onHeard?.(datacenter, receivedMs);
+  }
+
+  /** Rows of registered VMs. */
+  *#rowsOf(batch: SampleBatch) {
     const { vms, vm, observedMs, receivedMs, state, stateReason, strings } = batch;
     this.#latestMs = Math.max(this.#latestMs, receivedMs);
-    const datacenters = new Set<string>();
     for (let i = 0; i < batch.count; i++) {
       const named = vms[vm[i] ?? 0];
       const facts = named && this.#projects.get(named.project)?.get(named.vm);
       if (!facts) continue;
       const reason = strings[stateReason[i] ?? 0] ?? '';
       const power = powerOf({ state: state[i] ?? 0, stateReason: reason });
-      rebaseFacts(facts, receivedMs);
-      recordObserved(facts, observedMs[i] ?? 0, power);
-      datacenters.add(facts.datacenter);
+      yield { facts, observedMs: observedMs[i] ?? 0, power };
     }
-    for (const datacenter of datacenters) this.#onHeard?.(datacenter, receivedMs);
   }
 
   #register(project: string, vm: string, registered: VmBody | null): void {
@@ -421,14 +509,25 @@ function begun(datacenter: string, live: number, silentMs: number[]): Outage | u
   return { datacenter, sinceMs };
 }
 
+/** The expected VMs of a data center. */
+interface Counted {
+  readonly live: number;
+  /** Time of the last observation of each silent VM, Unix ms. */
+  readonly silentMs: readonly number[];
+  /** False: VMs of partitions that have not caught up are not counted. */
+  readonly isComplete: boolean;
+}
+
 /**
  * The current state of the outage; undefined if it has ended, because some of its VMs send rows and
  * few are still silent, or none of them is left. Its end recovers nothing by itself: a held VM must
  * send a row (`datacenter-outage.ts`).
  */
-function lasting(outage: Outage, live: number, silentMs: readonly number[]): Outage | undefined {
+function lasting(outage: Outage, { live, silentMs, isComplete }: Counted): Outage | undefined {
   const count = silentMs.filter((newestMs) => fellSilentIn(outage, newestMs)).length;
-  const isOver = count === 0 || (live > 0 && count <= OUTAGE_SHARE * (count + live));
+  // All of its VMs may be in partitions that have not caught up.
+  const isLeft = count > 0 || (live === 0 && !isComplete);
+  const isOver = !isLeft || (live > 0 && count <= OUTAGE_SHARE * (count + live));
   return isOver ? undefined : grown(outage, live, silentMs);
 }
 

@@ -2,9 +2,9 @@
  * The reader of EVENTS: applies every project's commits to the store, in the stream's order, this
  * node's own like all others. Only here does a writer learn whether its commit counts.
  *
- * The stream is the truth. Each time reading starts, the applier checks that the last message it
- * has applied is still what the stream holds. If it cannot be, or if a commit has a format unknown
- * to this program, the node stops applying and deciding, and reports it.
+ * The stream is the truth. Each time reading starts, the applier checks that the stream still holds
+ * the last message that it has applied. If it cannot be, or if a commit has a format unknown to
+ * this program, the node stops applying and deciding, and reports it.
  */
 import type { InstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';

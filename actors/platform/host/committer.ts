@@ -1,7 +1,7 @@
 /**
  * One project's writer on this node. Submissions that arrive while the last commit is in progress
  * are gathered into the next one (an idle project commits at once). It has one append in flight:
- * the successor is decided on top of what is applied.
+ * the successor is decided on top of the applied state.
  *
  * When is an append a success? When the head, as applied from the stream, has reached its number
  * and is one of ours; never before. Until then the same bytes can be appended again at will: two
@@ -83,9 +83,9 @@ export class Committer {
   }
 
   /**
-   * Queues a submission; see `Host.submit`. The same request submitted again meanwhile joins the
-   * first. Throws `Refusal` REQUEST_ID_REUSED for another request with its id, and
-   * TOO_MANY_REQUESTS if the queue is full.
+   * Queues a submission; see `Host.submit`. A repetition of a queued request joins the first.
+   * Throws `Refusal` REQUEST_ID_REUSED for another request with its id, and TOO_MANY_REQUESTS if
+   * the queue is full.
    */
   submit(submission: AnySubmission): Promise<Committed<unknown>> {
     const { request } = submission;
@@ -238,9 +238,9 @@ function* submissionsOf(queue: readonly Pending[]): Generator<AnySubmission> {
   for (const pending of queue) yield pending.submission;
 }
 
-// Gets one commit into the chain, or finds out that it never will be: appends, repeats the same
-// bytes while the outcome is unknown, and judges by what the applier has read. The expected
-// sequence spares the stream a late commit; it decides nothing.
+// Adds one commit to the chain, or finds out that it cannot be added: appends, repeats the same
+// bytes while the outcome is unknown, and decides by the commits that the applier has read. The
+// expected sequence spares the stream a late commit; it decides nothing.
 
 /** Ports for appending one commit. */
 export interface PublishOptions {
@@ -357,7 +357,10 @@ async function applied(
   }
 }
 
-/** Undefined: open. A sequence: it counts, there. None: another commit has its number. */
+/**
+ * Undefined: open. With a sequence: the commit counts, at that position. Without one: another
+ * commit has its number.
+ */
 function fateOf(
   store: InstanceStore,
   { commit }: EncodedCommit,

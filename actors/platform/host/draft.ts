@@ -111,8 +111,8 @@ export class DecisionDraft implements Draft {
 
   /**
    * Fires a timer: removes it from the instance and sends its event. `undefined` if the instance
-   * does not have that timer (any more), or it is not due at `at`. A timer of an instance whose last
-   * step lies ahead may be due earlier than it says: `set-back-timers.ts` decides.
+   * does not have that timer (any more), or it is not due at `at`. A timer of an instance whose
+   * last step is in the future may be due earlier than it states: `set-back-timers.ts` decides.
    */
   fire(timer: DueTimer): StepOutcome | undefined {
     const stored = this.#overlay.instance(timer.machine, timer.instance);

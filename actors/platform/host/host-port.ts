@@ -100,7 +100,7 @@ export interface Submission<T> {
   readonly request?: RequestKey;
   /**
    * Decides, synchronously, from the head. May run again after a conflict. Throw a `Refusal` to
-   * refuse: nothing of the decision is committed. If the submission has a `request`, the returned
+   * refuse: no part of the decision is committed. If the submission has a `request`, the returned
    * response must be JSON and hold no secret.
    */
   decide(draft: Draft): T;
@@ -140,8 +140,8 @@ export interface Committed<T> {
 export type EffectExpander = (effect: Effect, source: Instance, draft: Draft) => void;
 
 /**
- * The one way in which state changes. Reads see what is applied here, which may be a moment behind
- * other nodes.
+ * The one way in which state changes. Reads see the state applied here, which may be a moment
+ * behind other nodes.
  */
 export interface Host {
   /**

@@ -13,7 +13,7 @@ const PAGE = 200;
 
 /**
  * Commits may be applied between two pages: each row is as it was when its page was read, so
- * decisions based on it are made again, at the head.
+ * decisions based on it are repeated at the head.
  */
 export function liveInstances<M extends MachineName>(
   view: ProjectView,

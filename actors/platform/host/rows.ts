@@ -205,7 +205,7 @@ export interface ProjectView {
   record<K extends RecordKind>(kind: K, id: string): ProjectRecord<K> | undefined;
   /** Ordered by `sort`, then id (byte order). */
   records<K extends RecordKind>(kind: K, options: ListOptions): Page<ProjectRecord<K>>;
-  /** Ordered by position; in a draft too, only what is applied. See `StoredView.transitions`. */
+  /** Ordered by position; only applied records, even in a draft. See `StoredView.transitions`. */
   transitions(options: ListOptions & TransitionFilter): Page<RecordedTransition>;
 }
 
@@ -235,8 +235,8 @@ export function isRecordOf<K extends RecordKind>(
 }
 
 /**
- * The row in its machine's current version. A row of a newer program's version is returned as it
- * is: this node shows what it understands of it, and refuses decisions on it.
+ * The row in its machine's current version. A row of a newer program's version is returned
+ * unchanged: this node shows the fields that it knows, and refuses decisions on it.
  */
 export function typedInstance<M extends MachineName>(
   machines: ReadonlyMap<string, MachineDefinition>,

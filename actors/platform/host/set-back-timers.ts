@@ -32,7 +32,7 @@ export class SetBackTimers {
   /** By project, machine, instance and id: due in elapsed time, ms. */
   readonly #due = new Map<string, { readonly timer: DueTimer; readonly dueMs: number }>();
 
-  /** @param onFound receives the number of timers, and by how much the farthest lay ahead */
+  /** @param onFound receives the number of timers, and how far the latest one was in the future */
   constructor(options: {
     readonly host: Pick<RunningHost, 'timersSetAfter'>;
     readonly clock: Clock;

@@ -85,7 +85,7 @@ export type FaultReason =
 /** A part that a source could not read. The rest of the reading is valid. */
 export interface SourceFault {
   readonly reason: FaultReason;
-  /** What was attempted, what was observed, and what to do. */
+  /** The attempted action, the observation, and the remedy. */
   readonly message: string;
   /** The VM concerned; absent = the source as a whole. */
   readonly vm?: string;

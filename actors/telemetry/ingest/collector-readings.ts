@@ -1,6 +1,6 @@
 /**
- * Last readings of each collector, in each project that it writes to: what an operator checks when
- * VMs are missing.
+ * Last readings of each collector, in each project that it writes to, for an operator who misses
+ * VMs.
  */
 import { type Clock, isAhead } from '../../../streams/platform/clock.ts';
 import { RETENTION_MS } from '../../../streams/telemetry/entry.ts';

@@ -1,5 +1,5 @@
 /**
- * Limits of what a project may send: VMs, series and boot ids, each of which uses memory as long as
+ * Limits on the data of a project: VMs, series and boot ids, each of which uses memory as long as
  * history or its head keeps it, and memory of the head. Rows and series beyond a limit are named
  * and rejected, and the rest is kept: known VMs and series are stored regardless of what else a
  * batch contains. Rates limit samples and bytes per second; a write is accepted or rejected as a
@@ -13,7 +13,7 @@ import { inputsOf } from '../../../streams/telemetry/metrics/derive.ts';
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import type { ProjectLimits } from '../../platform/project-limits.ts';
 import type { IngestRow } from '../../vms/sent-row.ts';
-import type { VmRegistry } from '../../vms/vm-directory.ts';
+import type { VmRegistry } from '../../vms/vm-registry.ts';
 import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
 import type { RejectedSample } from './rejections.ts';
 

@@ -13,7 +13,7 @@ import { READING_MAX } from '../../../streams/telemetry/metrics/series-catalogue
 import { hasPlainValues, type SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import { oneLine } from '../../platform/plain-text.ts';
 import type { IngestRow, SenderReach } from '../../vms/sent-row.ts';
-import type { RegisteredVm, VmRegistry } from '../../vms/vm-directory.ts';
+import type { RegisteredVm, VmRegistry } from '../../vms/vm-registry.ts';
 import type { PartitionWriter } from '../sample-log.ts';
 import { BatchAnswers } from './batch-answers.ts';
 import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
@@ -321,10 +321,10 @@ export class RecentTimes {
   }
 }
 
-// Checks row by row what a sender may report: a collector the baseline series of its data center's
-// VMs, an agent the expanded series of its one VM. Expanded monitoring is opt-in per VM, so only an
-// enrolled agent sends its series. Anything beyond this reach is named and rejected; the rest is
-// kept. The VM directory has each VM's data center.
+// Checks each row against the rights of its sender: a collector the baseline series of its data
+// center's VMs, an agent the expanded series of its one VM. Expanded monitoring is opt-in per VM,
+// so only an enrolled agent sends its series. Anything beyond this reach is named and rejected; the
+// rest is kept. The VM directory has each VM's data center.
 
 /** Registration of a VM; undefined = it is not known yet. */
 export type FindVm = (vm: string) => RegisteredVm | undefined;
@@ -378,8 +378,8 @@ function rowBeyond(
 }
 
 /**
- * Removes what a guest may not report because the hypervisor does; undefined if nothing is left.
- * The boot id is removed too: if both observe the same millisecond it would replace the
+ * Removes series that a guest may not report because the hypervisor does; undefined if no series is
+ * left. The boot id is removed too: if both observe the same millisecond it would replace the
  * hypervisor's, and counters would lose their meaning.
  */
 function expandedOnly(

@@ -1,5 +1,5 @@
 /** Rows of a request that its sender may report: those of VMs whose source it is. */
-import type { NotRegistered, VmRegistry } from '../../vms/vm-directory.ts';
+import type { NotRegistered, VmRegistry } from '../../vms/vm-registry.ts';
 import type { SourceVerdict } from '../../vms/vm-sources.ts';
 import { type CheckedRows, checkedRows, type PlacedRow } from './checked-rows.ts';
 import type { WriteRequest } from './ingest-port.ts';

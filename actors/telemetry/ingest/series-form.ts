@@ -3,8 +3,8 @@
  * every source of this project follow the same rules.
  *
  * Names that begin with `svc_` are a closed set: those of the series catalogue that sources
- * observe. A misspelt one would be stored and never read, and one that the service derives would
- * contradict the API. Only the service writes `ALERTS...`. Other names are free.
+ * observe. A misspelt series would be stored and never read, and a derived one would contradict the
+ * API. Only the service writes `ALERTS...`. Other names are free.
  */
 import {
   READING_MAX,

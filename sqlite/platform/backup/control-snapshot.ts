@@ -93,13 +93,15 @@ export async function installControlSnapshot(options: {
   return { keptAside: aside };
 }
 
-/** Also replaces what an earlier one left, so that no log of another file remains beside it. */
+/**
+ * Also replaces the remains of an earlier one, so that no log of another file is left beside it.
+ */
 function replace(from: string, to: string): void {
   rmSync(to, { force: true });
   if (existsSync(from)) renameSync(from, to);
 }
 
-/** Position of the projection in a file; undefined: there is no file, or nothing in it. */
+/** Position of the projection in a file; undefined: the file is missing or empty. */
 export function storedPosition(controlPath: string): EventsPosition | undefined {
   if (!existsSync(controlPath)) return undefined;
   const database = new Database(controlPath, { fileMustExist: true });

@@ -31,9 +31,9 @@ export interface CopyJob {
 }
 
 /**
- * - `waiting`: the writers run. `go`: they stand still; start reading. `frozen`: reading has
+ * - `waiting`: the writers run. `go`: they are paused; start reading. `frozen`: reading has
  *   started.
- * - `missed`: the writers run again; abandon what has started.
+ * - `missed`: the writers run again; abandon the read.
  */
 export const GATE = { waiting: 0, go: 1, frozen: 2, missed: 3 } as const;
 

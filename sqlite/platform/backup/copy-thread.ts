@@ -44,7 +44,7 @@ function open({ path, to, ask }: CopyJob['files'][number]): Source {
   return { to, ask, database, look, bytes: size('page_size') * size('page_count') };
 }
 
-/** Starts reading all of them while the writers stand still. */
+/** Starts reading all of them while the writers are paused. */
 function freeze(sources: readonly Source[], gate: Int32Array): void {
   for (;;) {
     for (let state = Atomics.load(gate, 0); state !== GATE.go; state = Atomics.load(gate, 0)) {

@@ -1,12 +1,12 @@
 /**
  * Copies of several databases as they were at one moment, made while they are written. All of them
- * except `history.db` are written by this thread alone, which stands still for the moment that the
- * copying thread needs to start reading: about a millisecond. The copies therefore hold a state in
- * which the process could have been killed, and it starts from them as after a crash. No writer
- * waits for the copying itself.
+ * except `history.db` are written by this thread alone, which pauses until the copying thread has
+ * started reading: about a millisecond. The copies therefore hold a state in which the process
+ * could have been killed, and it starts from them as after a crash. No writer waits for the copying
+ * itself.
  *
- * `history.db` has a writer of its own. Its floors only ever follow what is in the log, and only
- * this thread truncates the log, so any moment of it is consistent with the other copies.
+ * `history.db` has a writer of its own. Its floors are never beyond the log, and only this thread
+ * truncates the log, so any moment of it is consistent with the other copies.
  */
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../../streams/platform/clock.ts';
@@ -25,10 +25,10 @@ export type { CopiedFile, CopyProgress, CopyRequest } from './copy-job.ts';
 export interface FrozenCopyOptions {
   readonly files: readonly CopyRequest[];
   readonly clock: Clock;
-  /** Aborts the copying; the caller removes what was copied by then. */
+  /** Aborts the copying; the caller removes the partial copies. */
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: CopyProgress) => void;
-  /** Called at the exact moment of the copies: what it reads belongs to them. */
+  /** Called at the exact moment of the copies: its reads belong to them. */
   readonly onFrozen?: () => void;
 }
 
@@ -42,7 +42,7 @@ export class CopyFailed extends Error {
   }
 }
 
-/** Longest time for which this thread stands still, ms; then it retries. */
+/** Longest pause of this thread, ms; then it retries. */
 const FREEZE_MS = 5;
 const FREEZES_MAX = 200;
 const FREEZE_GAP_MS = 50;

@@ -27,8 +27,8 @@ export interface StreamCopyOptions {
 }
 
 /**
- * Copies a stream; undefined if absent. On disk once the file is synced. Throws what the
- * stream and SQLite throw, or the reason of `signal`.
+ * Copies a stream; undefined if absent. On disk once the file is synced. Throws the errors of the
+ * stream and of SQLite, or the reason of `signal`.
  */
 export async function copyStream(options: StreamCopyOptions): Promise<StreamState | undefined> {
   const { stream, spec, to, through = Number.POSITIVE_INFINITY, signal } = options;

@@ -42,7 +42,8 @@ export function foundRows<I, R>(database: SqliteDatabase, { toInstance, toRecord
   const statements = prepareReads(database);
   return {
     incidents(project: string, filter: IncidentFilter, page: PageStart): Page<StoredRecord> {
-      const runs = incidentRuns(filter).map(({ index, values }) => ({
+      const runs = existing(statements.existing, project, incidentRuns(filter));
+      const queries = runs.map(({ index, values }) => ({
         statement: statements.incidents[index],
         values: [
           project,
@@ -54,7 +55,7 @@ export function foundRows<I, R>(database: SqliteDatabase, { toInstance, toRecord
         ],
       }));
       const start = startOf(page, ['string', 'string'], [TEXT_END, TEXT_END]);
-      const found = newestKeys(runs, start, page.limit);
+      const found = newestKeys(queries, start, page.limit);
       const rows = found.items.map(([, id]) => statements.record.get(project, String(id)));
       const items = rows.map((row) => toRecord(row as R));
       return { ...found, items: items.filter((item) => isMeantIncident(item, filter)) };
@@ -63,12 +64,13 @@ export function foundRows<I, R>(database: SqliteDatabase, { toInstance, toRecord
       statements.countIncidents.all(project) as IncidentCount[],
     deliveries(project: string, filter: DeliveryFilter, page: PageStart): Page<StoredInstance> {
       const { sinceMs = 0, untilMs = TIME_END } = filter;
-      const runs = deliveryRuns(filter).map(({ index, values }) => ({
+      const runs = existing(statements.existing, project, deliveryRuns(filter));
+      const queries = runs.map(({ index, values }) => ({
         statement: statements.deliveries[index],
         values: [project, ...(index === 'group' ? [project] : []), ...values, sinceMs, untilMs],
       }));
       const start = startOf(page, ['number', 'string'], [TIME_END, TEXT_END]);
-      const found = newestKeys(runs, start, page.limit);
+      const found = newestKeys(queries, start, page.limit);
       const rows = found.items.map(([, id]) => statements.delivery.get(String(id), project));
       const items = rows.map((row) => toInstance(row as I));
       return { ...found, items: items.filter((item) => isMeantDelivery(item, filter)) };
@@ -114,9 +116,26 @@ function startOf(
   return after === undefined ? last : parsePageToken(after, shape);
 }
 
+/** A run of an index: one value, or a value and a state. */
 interface Lookup<I extends string> {
   readonly index: I;
   readonly values: readonly string[];
+}
+
+/** By index: which of these values and states, as JSON, has a row in the project. */
+type ExistingRuns = Readonly<Record<string, Pick<Run['statement'], 'all'>>>;
+
+/** The runs that have rows, found by one query: most combinations of a filter have none. */
+function existing<I extends string>(
+  statements: ExistingRuns,
+  project: string,
+  runs: readonly Lookup<I>[],
+): readonly Lookup<I>[] {
+  const statement = statements[runs[0]?.index ?? ''];
+  if (statement === undefined || runs.length === 1) return runs;
+  const pairs = JSON.stringify(runs.map(({ values }) => values));
+  const found = statement.all(pairs, project) as { readonly at: number }[];
+  return found.flatMap(({ at }) => runs[at] ?? []);
 }
 
 /** Each VM, or otherwise each severity, with each status. */
@@ -177,7 +196,17 @@ function prepareReads(database: SqliteDatabase) {
       WHERE project = ? AND machine = 'delivery' AND ${field} = ? ${more}
       AND created >= ? AND created <= ? AND (created, instance) < (?, ?)
       ORDER BY created DESC, instance DESC LIMIT ?`);
+  const existingRuns = (table: string, field: string, state: string) =>
+    prepare(`SELECT key AS at FROM json_each(?) AS run WHERE EXISTS (
+      SELECT 1 FROM ${table} INDEXED BY ${table}_of_${field} WHERE project = ?
+      AND ${field} = run.value ->> 0 AND ${state} = run.value ->> 1)`);
   return {
+    existing: {
+      vm: existingRuns('records', 'vm', 'status'),
+      severity: existingRuns('records', 'severity', 'status'),
+      destination: existingRuns('instances', 'destination', "machine = 'delivery' AND state"),
+      event: existingRuns('instances', 'event', "machine = 'delivery' AND state"),
+    },
     incidents: {
       vm: incidents('vm'),
       severity: incidents('severity'),

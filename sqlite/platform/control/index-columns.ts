@@ -120,7 +120,7 @@ const indexesOf: Readonly<Record<string, (body: StoredRecord['body']) => RecordI
   }),
 };
 
-/** An open incident's status tells whether someone has taken notice. */
+/** An open incident's status shows whether it was acknowledged or snoozed. */
 function statusOf({ state, acknowledged, snoozedUntilMs }: StoredRecord['body']) {
   if (state !== 'FIRING') return textOf(state);
   // Bodies of older programs lack the fields of later features.

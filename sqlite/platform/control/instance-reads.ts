@@ -152,7 +152,7 @@ export function instanceReads(database: SqliteDatabase) {
 type SoundRows = ReturnType<typeof soundRows>;
 type Statements = ReturnType<typeof prepareReads>;
 
-/** What the views of all projects share. */
+/** Dependencies that the views of all projects share. */
 interface Reads {
   readonly statements: Statements;
   readonly found: FoundRows;

@@ -1,7 +1,7 @@
 /**
  * Cache of the latest values read or written, parsed: an attempt of a delivery reads the same few
- * rows, records and short lists many times, and a burst reads what it has just written. Only one
- * store writes the file, so the cached values match it.
+ * rows, records and short lists many times, and a burst reads rows that it has just written. Only
+ * one store writes the file, so the cached values match it.
  */
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import type {
@@ -39,7 +39,7 @@ export class LatestRows {
   /** Number of changes to rows since the start, by project and machine. */
   readonly #changes = new Map<string, number>();
 
-  /** The view over this cache; it reads what is not cached. */
+  /** The view over this cache; it reads uncached values from the file. */
   over(view: StoredReads): StoredReads {
     const { project } = view;
     return {

@@ -49,7 +49,7 @@ function assertSound(stored: object, place: { file: string; table: string; row: 
   assertChecksum(checksum as number | null, Object.values(columns), () => place);
 }
 
-/** Whether the row of a timer is as it was written. */
+/** True if the row of a timer is unchanged. */
 export function isSound(row: TimerTableRow): boolean {
   try {
     assertSound(row, { file: '', table: 'timers', row: row.id });

@@ -18,7 +18,7 @@ interface Pending {
   deliveryCount: number;
   /** `Clock.elapsed` at which it is delivered again. */
   dueMs: number;
-  /** true: its settlement is being written to disk, so it is not delivered meanwhile. */
+  /** true: its settlement is being written to disk, so it is not delivered for now. */
   settling: boolean;
 }
 
@@ -214,7 +214,7 @@ export class DurableConsumer {
   }
 
   async #postpone(sequence: number, deliveryCount: number, delayMs: number): Promise<void> {
-    // It was delivered again meanwhile, and that delivery decides.
+    // It has been delivered again, and that delivery decides.
     if (this.#pending.get(sequence)?.deliveryCount !== deliveryCount) return;
     const untilMs = this.#clock.now() + delayMs;
     await this.#settling(sequence, () =>

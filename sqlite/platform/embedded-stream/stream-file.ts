@@ -12,13 +12,9 @@ import {
   StreamUnavailable,
 } from '../../../streams/platform/stream.ts';
 import { migrate, openDatabase, type SqliteDatabase } from '../database.ts';
+import { ConsumerTable } from './consumer-table.ts';
 import { EMBEDDED_STREAM_AREA, embeddedStreamMigrations } from './schema.ts';
-import {
-  ConsumerTable,
-  type DamagedMessage,
-  type MessageRange,
-  MessageTable,
-} from './stream-tables.ts';
+import { type DamagedMessage, type MessageRange, MessageTable } from './stream-tables.ts';
 
 // Rows removed in one transaction: a long truncation must not block the thread.
 const REMOVAL_ROWS = 256;
@@ -160,7 +156,7 @@ const PROBE_BYTES = 16 * 1024;
  * Group commit: the writes of one turn of the event loop share one transaction and one fsync. There
  * is no fixed delay: a flush runs as soon as the loop is free. Only if the disk is slow (a commit
  * over 2 ms), the next flush waits for a quarter of the commit time, so that the thread, which
- * SQLite blocks meanwhile, also does other work.
+ * SQLite blocks during a commit, also does other work.
  */
 export class GroupCommit {
   readonly #options: GroupCommitOptions;

@@ -7,6 +7,7 @@ import {
   type StreamMessage,
   StreamMisconfigured,
   type StreamRead,
+  subjectMatches,
 } from '../../../streams/platform/stream.ts';
 import { openDatabase, type SqliteDatabase } from '../database.ts';
 import { EMBEDDED_STREAM_AREA, embeddedStreamMigrations } from './schema.ts';
@@ -97,9 +98,15 @@ export class EmbeddedRead implements StreamRead {
     this.#after = first - 1;
   }
 
-  #next(): StreamMessage[] {
+  #next(): readonly StreamMessage[] {
     const { stream, subject } = this.#options;
     const after = this.#after;
+    const newest = this.#file.messages.newest(stream, after, this.#last());
+    if (newest !== undefined) {
+      this.#after = newest.at(-1)?.sequence ?? after;
+      if (subject === undefined) return newest;
+      return newest.filter((message) => subjectMatches(message.subject, subject));
+    }
     // The messages of one subject have an index, so however far the next one is, it is found.
     const isOne = subject !== undefined && !/[*>]/.test(subject);
     const through = isOne ? this.#last() : Math.min(this.#last(), after + SCAN_MESSAGES);

@@ -1,8 +1,7 @@
 /**
- * The tables of one file of streams: messages, and positions of the durable consumers. Appending
- * inside a transaction, reading ranges, removing. All calls are synchronous. Writing calls run
- * inside a transaction of the group commit, which makes the check of an expected sequence and the
- * insert one step.
+ * The messages of one file of streams: appending inside a transaction, reading ranges, removing. All
+ * calls are synchronous. Writing calls run inside a transaction of the group commit, which makes the
+ * check of an expected sequence and the insert one step.
  */
 import type { Statement } from 'better-sqlite3';
 import { AHEAD_MS_MAX, nextTime } from '../../../streams/platform/clock.ts';
@@ -18,6 +17,7 @@ import {
 } from '../../../streams/platform/stream.ts';
 import type { SqliteDatabase } from '../database.ts';
 import { assertChecksum, checksumOf, DamagedRow } from '../row-checksum.ts';
+import { NewestMessages } from './newest-messages.ts';
 import { SEQUENCE_SPAN } from './schema.ts';
 
 /** A stream's row; its counters change inside a transaction and are written at its end. */
@@ -39,7 +39,7 @@ export interface MessageRange {
   readonly limit: number;
 }
 
-/** A message that differs from what was appended. Its time may be what is damaged. */
+/** A message that differs from the appended one. The damage may be in its time. */
 export interface DamagedMessage {
   readonly sequence: number;
   readonly timeMs: number;
@@ -57,6 +57,7 @@ export class MessageTable {
   readonly #changed = new Set<StreamRow>();
   readonly #subjectIds = new Map<number, Map<string, number>>();
   readonly #subjectNames = new Map<number, string>();
+  readonly #newest = new NewestMessages();
 
   constructor(database: SqliteDatabase) {
     this.#sql = messageStatements(database);
@@ -74,6 +75,7 @@ export class MessageTable {
     this.#changed.clear();
     this.#subjectIds.clear();
     this.#subjectNames.clear();
+    this.#newest.dropAll();
   }
 
   /** Writes the counters of the streams this transaction changed. */
@@ -102,6 +104,7 @@ export class MessageTable {
       messages: stored.messages,
     };
     this.#rows.set(name, row);
+    this.#newest.endAt(row.id, row.lastSequence);
     return row;
   }
 
@@ -172,16 +175,26 @@ export class MessageTable {
     row.lastTimeMs = timeMs;
     row.messages += 1;
     this.#changed.add(row);
+    const message = { subject: append.subject, sequence, timeMs, data: append.data };
+    this.#newest.add(row.id, id === null ? message : { ...message, messageId: id });
     if (row.spec.lastOfSubject) this.removeBelow(append.stream, sequence, 1, append.subject);
     return { kind: 'appended', sequence };
   }
 
-  /** Throws `DamagedRow` for the first message that differs from what was appended. */
+  /** Throws `DamagedRow` for the first message that differs from the appended one. */
   read(range: MessageRange): StreamMessage[] {
     return this.readAll(range).map((found) => {
       if ('damage' in found) throw found.damage;
       return found;
     });
+  }
+
+  /**
+   * All messages with a sequence in (`after`, `through`], if they are the newest ones and are in
+   * memory; undefined: query them.
+   */
+  newest(stream: string, after: number, through: number): readonly StreamMessage[] | undefined {
+    return this.#newest.within(this.get(stream).id, after, through);
   }
 
   /** Like `read`, with damaged messages in their places. */
@@ -247,7 +260,9 @@ export class MessageTable {
 
   #removed(row: StreamRow, count: number): number {
     row.messages -= count;
-    if (count > 0) this.#changed.add(row);
+    if (count === 0) return 0;
+    this.#changed.add(row);
+    this.#newest.drop(row.id);
     return count;
   }
 
@@ -434,123 +449,5 @@ export function messageStatements(database: SqliteDatabase) {
        ORDER BY position LIMIT ?)`,
     ),
     removeOne: prepare<[number]>('DELETE FROM stream_message WHERE position = ?'),
-  };
-}
-
-// Positions and unacknowledged messages of the durable consumers.
-
-/** A message delivered but not settled. */
-export interface StoredPending {
-  readonly sequence: number;
-  readonly deliveryCount: number;
-  /** After a nak: time at which it is due again, Unix ms, and the requested delay, ms. */
-  readonly dueMs: number | null;
-  readonly delayMs: number | null;
-}
-
-/**
- * A durable consumer's position. Messages after it may have been delivered too, and are delivered
- * again.
- */
-export interface StoredConsumer {
-  readonly id: number;
-  /** Every matching message up to here was delivered at least once. */
-  readonly deliveredThrough: number;
-}
-
-/** Positions of durable consumers, by stream and name. */
-export class ConsumerTable {
-  readonly #sql: ReturnType<typeof statements>;
-  readonly #file: string;
-
-  constructor(database: SqliteDatabase) {
-    this.#sql = statements(database);
-    this.#file = database.name;
-  }
-
-  /** The consumer; a new one starts at the stream's beginning. */
-  open(stream: number, durable: string): StoredConsumer {
-    if (this.#sql.insert.run(stream, durable).changes > 0) {
-      this.#sql.sealConsumer.run(stream, durable);
-    }
-    const row = this.#sql.find.get(stream, durable);
-    if (row === undefined) throw new Error(`Consumer ${durable} vanished in its own transaction`);
-    const { id, deliveredThrough, checksum } = row;
-    assertChecksum(checksum, [id, stream, durable, deliveredThrough], () => ({
-      file: this.#file,
-      table: 'stream_consumer',
-      row: durable,
-    }));
-    return { id, deliveredThrough };
-  }
-
-  pending(consumer: number): StoredPending[] {
-    return this.#sql.pending.all(consumer).map(({ checksum, ...pending }) => {
-      const { sequence, deliveryCount, dueMs, delayMs } = pending;
-      assertChecksum(checksum, [consumer, sequence, deliveryCount, dueMs, delayMs], () => ({
-        file: this.#file,
-        table: 'stream_pending',
-        row: `${consumer} ${sequence}`,
-      }));
-      return pending;
-    });
-  }
-
-  /** Records a delivery: the first one, or one more. */
-  delivered(consumer: number, sequence: number, deliveryCount: number): void {
-    const columns = [consumer, sequence, deliveryCount] as const;
-    this.#sql.delivered.run(...columns, checksumOf([...columns, null, null]));
-    this.#sql.advance.run(sequence, sequence, consumer);
-  }
-
-  /** Records that everything up to `sequence` was examined. */
-  advance(consumer: number, sequence: number): void {
-    this.#sql.advance.run(sequence, sequence, consumer);
-  }
-
-  settled(consumer: number, sequence: number): void {
-    this.#sql.settled.run(consumer, sequence);
-  }
-
-  /** A nak: due again at `dueMs` (Unix ms), `delayMs` from now. */
-  postponed(consumer: number, sequence: number, dueMs: number, delayMs: number): void {
-    const times = [Math.ceil(dueMs), Math.ceil(delayMs)] as const;
-    this.#sql.postponed.run(...times, ...times, consumer, sequence);
-  }
-}
-
-function statements(database: SqliteDatabase) {
-  return {
-    insert: database.prepare<[number, string]>(
-      `INSERT INTO stream_consumer (stream, durable, delivered_through) VALUES (?, ?, 0)
-       ON CONFLICT DO NOTHING`,
-    ),
-    sealConsumer: database.prepare<[number, string]>(
-      `UPDATE stream_consumer SET checksum = row_checksum(id, stream, durable, delivered_through)
-       WHERE stream = ? AND durable = ?`,
-    ),
-    find: database.prepare<[number, string], StoredConsumer & { checksum: number | null }>(
-      `SELECT id, delivered_through AS deliveredThrough, checksum FROM stream_consumer
-       WHERE stream = ? AND durable = ?`,
-    ),
-    pending: database.prepare<[number], StoredPending & { checksum: number | null }>(
-      `SELECT sequence, delivery_count AS deliveryCount, due_ms AS dueMs, delay_ms AS delayMs,
-         checksum FROM stream_pending WHERE consumer = ? ORDER BY sequence`,
-    ),
-    delivered: database.prepare<[number, number, number, number]>(
-      'INSERT OR REPLACE INTO stream_pending VALUES (?, ?, ?, NULL, NULL, ?)',
-    ),
-    advance: database.prepare<[number, number, number]>(
-      `UPDATE stream_consumer SET delivered_through = max(delivered_through, ?),
-         checksum = row_checksum(id, stream, durable, max(delivered_through, ?)) WHERE id = ?`,
-    ),
-    settled: database.prepare<[number, number]>(
-      'DELETE FROM stream_pending WHERE consumer = ? AND sequence = ?',
-    ),
-    postponed: database.prepare<[number, number, number, number, number, number]>(
-      `UPDATE stream_pending SET due_ms = ?, delay_ms = ?,
-         checksum = row_checksum(consumer, sequence, delivery_count, ?, ?)
-       WHERE consumer = ? AND sequence = ?`,
-    ),
   };
 }

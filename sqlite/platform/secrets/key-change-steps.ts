@@ -82,7 +82,7 @@ function sealOneAgain(
   }
 }
 
-/** The last step: from here, the old key opens nothing of the file and of its log. */
+/** The last step: from here, the old key opens no value in the file or its log. */
 export function finishKeyChange({ file, ring }: Pick<ChangingStore, 'file' | 'ring'>): void {
   file.transaction(() => {
     file.put(CANARY, canary(ring));

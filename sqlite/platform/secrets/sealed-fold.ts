@@ -43,7 +43,7 @@ export interface SealedFoldOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-/** Longest wait of a write for its own message to come back, ms. */
+/** Longest wait of a write for its own message, ms. */
 const FOLD_MS_MAX = 10_000;
 const RETRY_MS = 1_000;
 const PIPELINED_MAX = 64;
@@ -69,7 +69,7 @@ export class SealedFold {
   }
 
   /**
-   * Resolves once it has everything that was in the stream before. Throws what the stream throws.
+   * Resolves once it has everything that was in the stream before. Throws the errors of the stream.
    */
   async start(): Promise<void> {
     await this.#begin();

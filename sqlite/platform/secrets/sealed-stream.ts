@@ -102,7 +102,7 @@ export function canaryKeyId(data: Uint8Array): string {
 
 /**
  * Compares the key with the one that the members share, and changes nothing. Throws
- * `WrongMasterKey`, `SealBroken`, and what the stream throws.
+ * `WrongMasterKey`, `SealBroken`, and the errors of the stream.
  *
  * @param masterKey undefined: this process has none yet, and may create one only if nothing is
  * shared

@@ -6,8 +6,8 @@
  */
 
 /**
- * Reads are local. A write is on disk when it resolves, and visible to reads here; where members
- * share the secrets, it is in the stream by then, and reaches each of them.
+ * Reads are local. A write is on disk when it resolves, and visible to reads here; if members share
+ * the secrets, it is then in the stream, and reaches each of them.
  */
 export interface SecretStore {
   /** Seals `value` under (id, purpose), replacing the existing value. */

@@ -31,10 +31,10 @@ export interface SharedChange {
 /** Longest wait for all members to report the next key, ms. */
 const MEMBERS_MS_MAX = 30_000;
 const MEMBERS_EVERY_MS = 200;
-/** A value is sealed again at most this often, because others may write it meanwhile. */
+/** Maximum number of times a value is sealed again, because others may write it concurrently. */
 const ROUNDS_MAX = 20;
 
-/** Rejects with `KeyChangeRefused`, and what the stream throws. */
+/** Rejects with `KeyChangeRefused`, and the errors of the stream. */
 export async function changeSharedKey(
   shared: SharedChange,
   request: KeyChangeRequest,

@@ -51,8 +51,8 @@ export interface SharedSecretsOptions
 const ERASED_MAX = 500;
 
 /**
- * The store, with everything shared so far. Throws `WrongMasterKey` before it has changed anything,
- * and what the file and the stream throw.
+ * The store, with everything shared so far. Throws `WrongMasterKey` before any change, and the
+ * errors of the file and the stream.
  */
 export async function openSharedSecrets(options: SharedSecretsOptions): Promise<SecretStore> {
   const { stream, clock, onFault } = options;
@@ -217,7 +217,7 @@ class SharedSecrets {
     return seal.open(id, purpose, sealed);
   }
 
-  /** Tells every member first: the next sweep removes what a crash leaves in the stream. */
+  /** Notifies every member first: the next sweep removes the remains of a crash from the stream. */
   async #erase(keys: readonly SealedKey[]): Promise<void> {
     for (let begin = 0; begin < keys.length; begin += ERASED_MAX) {
       const erased = keys.slice(begin, begin + ERASED_MAX);

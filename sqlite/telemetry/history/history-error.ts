@@ -26,7 +26,7 @@ export type HistoryErrorReason =
  */
 export class HistoryError extends Error {
   readonly reason: HistoryErrorReason;
-  /** Whether the same call may succeed later. */
+  /** True if the same call may succeed later. */
   readonly retryable: boolean;
 
   constructor(reason: HistoryErrorReason, message: string, options?: ErrorOptions) {

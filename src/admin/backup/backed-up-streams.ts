@@ -1,6 +1,6 @@
 /**
  * Streams of a service on NATS that its backup contains, in the order in which they are restored:
- * EVENTS last. Wake-ups are made again from what is due, snapshots from the projection.
+ * EVENTS last. Wake-ups are recreated from due work, snapshots from the projection.
  */
 import { samplesSpec } from '../../../actors/telemetry/sample-log.ts';
 import { eventsStream } from '../../../streams/platform/commit/events.ts';

@@ -181,7 +181,7 @@ function assertEmpty({ to, historyTo = to, masterKeyFile }: RestoreRequest): voi
   );
 }
 
-/** True if an interrupted restore into both folders wrote the history that is there. */
+/** True if the existing history was written by an interrupted restore into both folders. */
 function isInterrupted(to: string, historyTo: string): boolean {
   const mark = join(to, MARK);
   return existsSync(mark) && readFileSync(mark, 'utf8').split('\n').includes(historyTo);

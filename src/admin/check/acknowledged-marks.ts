@@ -1,8 +1,9 @@
 /**
- * How far the streams and the secrets on this disk had come, in a file of its own. A log of SQLite
- * that was cut, and a database that was replaced by an older copy, look like one that ends earlier:
- * only a second place shows that acknowledged work is lost. The file is written every few seconds,
- * after the work is on disk, so it is never ahead of it; a loss within the last interval is not found.
+ * Last known positions of the streams and the secrets on this disk, in a separate file. A log of
+ * SQLite that was cut, and a database that was replaced by an older copy, look like one that ends
+ * earlier: only a second place shows that acknowledged work is lost. The file is written every few
+ * seconds, after the work is on disk, so it is never ahead of it; a loss within the last interval
+ * is not found.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -108,7 +109,7 @@ export function marksPart(options: {
   };
 }
 
-/** undefined: there is no such stream, which the start reports. */
+/** undefined: the stream is missing, which the start reports. */
 async function stateOf(stream: Stream, name: string): Promise<StreamState | undefined> {
   try {
     return await stream.state(name);

@@ -1,6 +1,5 @@
 /**
- * The databases of a data folder, each with the check of its own: what a damaged one means, and the
- * way back.
+ * The databases of a data folder, each with its check, the consequence of damage, and the remedy.
  */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -120,7 +119,7 @@ function withFile<T>(folder: string, file: DataFile, use: (database: SqliteDatab
 }
 
 function lostChanges(folder: string, file: DataFile, database: SqliteDatabase): Damage[] {
-  // First, because a running service counts on.
+  // Read first, because a running service keeps counting.
   const mark = readMarks(folder)[file];
   let count: ChangeCount | undefined;
   try {
@@ -138,7 +137,7 @@ function lostChanges(folder: string, file: DataFile, database: SqliteDatabase): 
   return [{ file, kind: 'structure', table: null, row: null, detail }];
 }
 
-/** A finding as a line: file, table, row and what is wrong. */
+/** A finding as a line: file, table, row and problem. */
 export function damageText({ file, table, row, detail }: Damage): string {
   const place = [file, table, row].filter((part) => part !== null && part !== '').join(', ');
   return `${place}: ${detail}`;

@@ -11,7 +11,7 @@ import type {
   PathSegment,
   RecomputedPath,
 } from '../../../streams/alerting/evaluation/recompute-path.ts';
-import { isBreach } from '../../../streams/alerting/evaluation/timeline.ts';
+import { isBreach, unevaluable } from '../../../streams/alerting/evaluation/timeline.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import type { EvaluationRule } from '../../../streams/telemetry/entry.ts';
@@ -137,7 +137,7 @@ export function readingsOf(rule: EvaluationRule, path: Omit<RecomputedPath, 'ste
     samples: samples.map(({ observedMs, value }) => ({
       observedUnixMs: BigInt(observedMs),
       value,
-      breaches: isBreach(rule, value),
+      breaches: !unevaluable(rule) && isBreach(rule, value),
     })),
     gaps: [...gapsBetween(samples).filter(({ tolerated }) => tolerated), ...beyond]
       .sort((a, b) => a.startMs - b.startMs)

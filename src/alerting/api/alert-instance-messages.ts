@@ -1,6 +1,6 @@
 /**
- * Alert instances as messages. The row of a firing instance gives its state. The state of others
- * comes from the evaluator, which runs the same machine over the events that it keeps.
+ * Alert instances as messages. The row of a firing instance gives its state. The evaluator supplies
+ * the state of others: it runs the same machine over the events that it keeps.
  */
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type {

@@ -1,6 +1,6 @@
 /**
- * `PreviewAlertRule`: validates the rule like a save and evaluates it in the query threads. Nothing
- * is decided, committed or sent.
+ * `PreviewAlertRule`: validates the rule like a save and evaluates it in the query threads.
+ * Decides, commits and sends nothing.
  */
 
 import type { MessageInitShape } from '@bufbuild/protobuf';
@@ -44,8 +44,8 @@ export interface AlertPreviewDeps {
 const HISTORY_SECONDS_MAX = RETENTION_MS / 1000;
 
 /**
- * Returns what the rule would have done. Throws a `Refusal` INVALID_FIELD for a spec that a save
- * would reject too, and the errors of the query threads.
+ * Returns the outcome of the rule on the stored samples. Throws a `Refusal` INVALID_FIELD for a
+ * spec that a save would reject too, and the errors of the query threads.
  */
 export async function previewAlertRule(
   { host, alertPreviews, clock, retentionMs }: AlertPreviewDeps,

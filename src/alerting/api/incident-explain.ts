@@ -6,7 +6,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { IncidentBody } from '../../../actors/alerting/incident.ts';
 import type { ProjectView } from '../../../actors/platform/host/host-port.ts';
-import { isBreach } from '../../../streams/alerting/evaluation/timeline.ts';
+import { isBreach, unevaluable } from '../../../streams/alerting/evaluation/timeline.ts';
 import { exactQuantity, readingBeside } from '../../../streams/alerting/quantity.ts';
 import { duration, OPERATOR_WORDS, utcTime } from '../../../streams/alerting/wording.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
@@ -79,7 +79,7 @@ export async function explain(
     window: window.map(({ observedMs, value }) => ({
       observedUnixMs: BigInt(observedMs),
       value,
-      breaches: isBreach(rule, value),
+      breaches: !unevaluable(rule) && isBreach(rule, value),
     })),
     windowThinned,
     gaps: gaps.map(({ startMs, endMs, tolerated }) => ({
@@ -270,7 +270,7 @@ function gapSentences({ gaps }: Explained): string[] {
   ];
 }
 
-/** Empty unless the decision came well after the last sample. */
+/** Empty unless the decision was made well after the last sample. */
 function lateness({ incident, firedObservedMs }: Explained): string {
   const lateMs = incident.firedMs - firedObservedMs;
   if (lateMs <= GAP_TOLERANCE_MS) return '';

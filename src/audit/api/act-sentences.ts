@@ -135,7 +135,7 @@ function refusedText({ what, fields }: Action): string {
   return `was refused ${times} as a key of ${what}: ${causes.join(', ')}`;
 }
 
-/** How the projection finds acts: all steps of the machines whose steps are mostly acts. */
+/** The query of the projection for acts: all steps of the machines whose steps are mostly acts. */
 export const actionFilter = {
   kinds: [...ACTORS],
   machines: Object.keys(actionPredicates).filter((machine) => machine !== 'alertInstance'),

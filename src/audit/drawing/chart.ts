@@ -1,7 +1,7 @@
 /**
- * A statechart prepared for drawing: states as a tree, arrows as a flat list. The pictures,
- * the Mermaid text and the tables of the generated documentation read only this and nothing of
- * xstate, so that all of them show the same states, events and sentences.
+ * A statechart prepared for drawing: states as a tree, arrows as a flat list. The pictures, the
+ * Mermaid text and the tables of the generated documentation read only this and no xstate object,
+ * so that all of them show the same states, events and sentences.
  */
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import type { MachineDefinition } from '../../../machines/platform/definition.ts';

@@ -183,7 +183,10 @@ export class AuditExport {
     return !this.#options.isRequired || this.#has(sequence);
   }
 
-  /** Number of waiting commits. Those from before the start count as one until it has caught up. */
+  /**
+   * Number of waiting commits. Commits from before the start count as one until the export has
+   * caught up.
+   */
   lag(): number {
     return this.#pending + (this.#isCaughtUp ? 0 : 1);
   }
@@ -270,7 +273,7 @@ export class AuditExport {
     if (!this.#isClosed) this.#cancel = this.#options.clock.wakeAfter(ms, () => void this.#run());
   }
 
-  /** One run at a time; never rejects. It also exports what is applied meanwhile. */
+  /** One run at a time; never rejects. It also exports commits that are applied during the run. */
   #run(): Promise<void> {
     this.#underWay ??= this.#export()
       .catch((error: unknown) => this.#failed(error))

@@ -255,7 +255,7 @@ function differencesOf({ metadata }: ServiceRefusal): readonly Difference[] {
   }
 }
 
-/** Differing claims first, so that they stand out. */
+/** Differing claims are first, so that they are noticed. */
 function rowsOf(
   claims: Readonly<Record<string, string>>,
   differences: readonly Difference[],

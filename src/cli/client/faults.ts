@@ -171,7 +171,7 @@ export function describeFault(
 }
 
 // Colours, cursor movements and line ends in foreign texts must not reach a terminal or a job's log.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern searches for them
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
 
 /** Removes control characters, so that foreign names cannot control a terminal. */

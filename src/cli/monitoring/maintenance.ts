@@ -38,7 +38,7 @@ const planAction: Action = {
     requestIdOption,
   ],
   notes: `
-Evaluation goes on and incidents are recorded. At the end, what still fires is announced once.
+Evaluation continues and incidents are recorded. Incidents that fire at the end are announced once.
 `,
   async run(context) {
     const api = context.api('person');
@@ -46,10 +46,7 @@ Evaluation goes on and incidents are recorded. At the end, what still fires is a
     const [rule, vm] = [input.text('rule'), input.text('vm')];
     const isAll = input.isOn('all');
     if (isAll === (rule !== undefined || vm !== undefined)) {
-      throw new UsageError(
-        'Give --rule, --vm or both, or --all',
-        'Use --rule, --vm or both, or --all',
-      );
+      throw new UsageError('The scope is not clear', 'Use --rule, --vm or both, or --all');
     }
     const { fromUnix, untilUnix } = timesOf(context);
     const request = {

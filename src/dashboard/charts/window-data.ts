@@ -1,7 +1,7 @@
 /**
  * Data of the chart of deciding samples, from ExplainIncident or ExplainAlertInstance. Pure. It
- * uses one axis of observation time. Nothing is decided here: it only positions what the service
- * decided.
+ * uses one axis of observation time. Nothing is decided here: it only positions the decisions of
+ * the service.
  */
 import type { ResponseOf } from '../data/rpc-types.ts';
 import { domainOf } from './axis.ts';

@@ -17,7 +17,7 @@ import { ErrorBox } from './error-box.tsx';
 import { NoticeBox } from './notice-box.tsx';
 import { ageText } from './time.tsx';
 
-/** What is loaded, and how to display a value. */
+/** The loaded value, and how to display it. */
 export interface DataViewProps<T> {
   readonly of: Loader<T>;
   readonly children: (value: T) => ComponentChildren;
@@ -67,7 +67,8 @@ export function DataView<T>(props: DataViewProps<T>): VNode {
 const SHOW_LOADING_MS = 200;
 
 /**
- * Shows nothing for 200 ms, because most responses arrive by then, and a placeholder afterwards.
+ * Shows nothing for 200 ms, because most responses arrive within that time, and a placeholder
+ * afterwards.
  */
 export function Loading({ lines }: { readonly lines: number }): VNode {
   const isDisplayed = useSignal(false);

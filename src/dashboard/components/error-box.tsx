@@ -1,4 +1,4 @@
-/** Why something failed and what to do next, with the service's own message and reason. */
+/** The cause of a failure and the next step, with the service's own message and reason. */
 import type { ComponentChildren, VNode } from 'preact';
 import type { RpcError } from '../data/rpc-error.ts';
 import { explain } from '../messages/errors.ts';

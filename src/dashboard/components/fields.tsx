@@ -10,7 +10,7 @@ export interface FieldProps {
   readonly label: string;
   /** What to enter, in a sentence. */
   readonly help?: ComponentChildren;
-  /** Why the value is not valid, in a sentence that says what would be. */
+  /** Why the value is not valid, in a sentence that names a valid one. */
   readonly problem?: string | undefined;
 }
 

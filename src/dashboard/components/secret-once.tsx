@@ -9,7 +9,7 @@ import { CopyButton } from './copy-button.tsx';
 import { NoticeBox } from './notice-box.tsx';
 
 export interface SecretOnceProps {
-  /** What it is: `Key of deploy-bot`. */
+  /** Description of the secret: `Key of deploy-bot`. */
   readonly label: string;
   /** From the response; undefined or empty if `secretAvailable` is false. */
   readonly secret: string | undefined;

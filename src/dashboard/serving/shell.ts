@@ -48,7 +48,7 @@ ${announced.join('\n')}
 </head>
 <body>
 <div id="app"><header class="header"><a class="brand" href="/">svc</a></header></div>
-<noscript>The dashboard needs JavaScript. The command svc does without.</noscript>
+<noscript>The dashboard needs JavaScript. The command svc does not.</noscript>
 </body>
 </html>
 `;

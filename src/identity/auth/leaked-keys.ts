@@ -30,8 +30,8 @@ const LEAKED_TEXTS_MAX = 256;
 
 export interface LeakReports {
   /**
-   * Revokes the secret of each text at once. Returns for each text, in order, what was ended;
-   * undefined = nothing that gives access. Rejects with the errors of `Host.submit`.
+   * Revokes the secret of each text at once. Returns the ended resource of each text, in order;
+   * undefined = the text gives no access. Rejects with the errors of `Host.submit`.
    */
   report(by: Actor, texts: readonly string[]): Promise<readonly (EndedSecret | undefined)[]>;
 }

@@ -129,7 +129,7 @@ function causeOf(refusal: Refusal): string {
   return refusal.reason;
 }
 
-/** What a person reads about a failed sign-in at the provider. */
+/** Text of a failed sign-in at the provider, for the person. */
 const FAULTS: Readonly<Record<ProviderFault, { status: number; title: string; sentence: string }>> =
   {
     away: {

@@ -1,4 +1,4 @@
-/** What the groups of sign-in routes share. */
+/** Dependencies that the groups of sign-in routes share. */
 import type { FastifyRequest } from 'fastify';
 import type { People } from '../../../actors/identity/people.ts';
 import type { RateLimit } from '../../../actors/platform/rate-limiter.ts';

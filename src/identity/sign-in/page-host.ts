@@ -14,7 +14,7 @@ export function isAtPageHost(origins: PageOrigins, { headers: { host } }: Fastif
   return origins.ownOrigin(host) === origins.pageOrigin(host);
 }
 
-/** Sends a browser to the same page at the right host; undefined: it is there. */
+/** Redirects a browser to the same page at the right host; undefined: the host is right. */
 export function redirectToPageHost(
   origins: PageOrigins,
   request: FastifyRequest,

@@ -237,7 +237,7 @@ function sendLink(
     kind: 'sign-in',
     worksUntilMs: () => worksUntilMs,
     async onOutcome(outcome) {
-      // A person requests another link; a stop is no problem of the address.
+      // Without a person, or after a stop, there is nothing to record about the address.
       if (person === '' || outcome.kind === 'dropped') return;
       await people.recordMailProblem(person, mailProblem(outcome));
     },

@@ -111,7 +111,7 @@ export function enterProject(caller: Principal, declared: Policy, target: CallTa
 }
 
 /**
- * True for a collector of the service whose key covers the project or all projects. Does not tell
+ * True for a collector of the service whose key covers the project or all projects. Does not reveal
  * whether the project exists.
  */
 export function reachesProject(
@@ -122,7 +122,7 @@ export function reachesProject(
   return projects === null || projects.includes(target);
 }
 
-/** True if the role is not what the caller lacks, because no other role would help. */
+/** True if no other role would help the caller. */
 function isForMemberAlone({ role }: Policy, isMembers: boolean): boolean {
   return role === Policy_Role.SELF || (role === Policy_Role.OWNER_OR_SELF && isMembers);
 }

@@ -3,15 +3,16 @@
  * from the message. Handlers can get a project only through `within`.
  */
 import { createHash } from 'node:crypto';
-import { type DescMessage, getOption, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import { createContextKey, type HandlerContext } from '@connectrpc/connect';
 import { signInTooOld } from '../../../actors/identity/recent-sign-in.ts';
 import type { RequestKey } from '../../../actors/platform/host/host-port.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
-import { type Policy, policy } from '../../gen/svc/options/v1/policy_pb.ts';
+import type { Policy } from '../../gen/svc/options/v1/policy_pb.ts';
 import { type Authenticator, checkAccess } from '../access/authenticator.ts';
 import { admitTo, type CallTarget, enterProject, WRITE_POLICY } from '../access/authorize.ts';
+import { policyOf } from '../access/policy.ts';
 import type { CredentialPrincipal, HumanPrincipal, Principal } from '../access/principal.ts';
 
 /** The admitted caller, and the function that checks its access again. */
@@ -51,9 +52,9 @@ export function credentialOf(context: HandlerContext): CredentialPrincipal {
 
 /**
  * The project id, if the caller may use this method there: a credential's own project, or one in
- * which the person has the role that the method needs. Checks the caller's access again, because
- * what was admitted may have ended while the body arrived. Throws PROJECT_BOUNDARY otherwise,
- * MISSING_CAPABILITY if the role is too low, and what authentication throws.
+ * which the person has the role that the method needs. Checks the caller's access again, because it
+ * may have ended while the body arrived. Throws PROJECT_BOUNDARY otherwise, MISSING_CAPABILITY if
+ * the role is too low, and what authentication throws.
  *
  * @param member for OWNER_OR_SELF and OWNER_AND_SELF methods: the member who owns the resource, if
  * one does
@@ -80,7 +81,7 @@ export function watchAccess(
 
 function enter(context: HandlerContext, caller: Principal, project: string, member?: string): void {
   const { method } = context;
-  const declared = getOption(method, policy);
+  const declared = policyOf(method);
   enterAs(declared, caller, { name: method.name, project, member });
   if (declared.recentSignIn) assertRecent(caller);
 }

@@ -1,6 +1,6 @@
 /**
- * Maps errors to what a caller may see. A refusal keeps its reason; a failure of storage becomes
- * NOT_READY; any other error is logged and returned as an internal error.
+ * Maps errors to messages that a caller may see. A refusal keeps its reason; a failure of storage
+ * becomes NOT_READY; any other error is logged and returned as an internal error.
  */
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
 import { LIMIT_NAMES } from '../../../actors/platform/project-limits.ts';
@@ -14,6 +14,7 @@ import type { ProjectBounds } from '../gate/project-gate.ts';
 import type { Log } from '../log.ts';
 
 const STREAM_AWAY = 'The stream is not responding: send the same request again';
+const STOPPING = 'The service is stopping: send the same request again';
 
 /**
  * Wraps every handler.
@@ -67,6 +68,9 @@ export function asConnectError(
     return unforeseen(error, method, log);
   if (error instanceof HistoryError && error.reason === 'INCOMPLETE')
     return toConnectError(new Refusal('NOT_READY', error.message));
+  // History closes only with the service, which waits for no replay of a rule.
+  if (error instanceof HistoryError && error.reason === 'CLOSED')
+    return toConnectError(new Refusal('NOT_READY', STOPPING));
   const isLost = error instanceof StreamMisconfigured;
   if (isLost || error instanceof HistoryError || isDatabaseFault(error)) {
     log.error({ err: error, method }, 'A call failed on storage');

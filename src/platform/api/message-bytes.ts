@@ -1,11 +1,12 @@
 /** Bodies as whole, uncompressed bytes: their size limits and accepted compressions. */
 import { constants } from 'node:zlib';
-import { type DescMessage, type DescMethod, getOption } from '@bufbuild/protobuf';
+import type { DescMessage, DescMethod } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { Compression } from '@connectrpc/connect/protocol';
 import { compressionBrotli, compressionGzip } from '@connectrpc/connect-node';
 import { invalidField } from '../../../streams/platform/refusal.ts';
-import { Policy_Access, policy } from '../../gen/svc/options/v1/policy_pb.ts';
+import { Policy_Access } from '../../gen/svc/options/v1/policy_pb.ts';
+import { policyOf } from '../access/policy.ts';
 import { toConnectError } from '../errors.ts';
 import { ANONYMOUS_BODY_BYTES_MAX, BODY_BYTES_MAX } from '../http-limits.ts';
 
@@ -61,7 +62,7 @@ const LIST_BODY_BYTES_MAX = 256 * 1024;
  */
 export function bodyBytesMaxOf(method: DescMethod): number {
   const { input } = method;
-  const { access } = getOption(method, policy);
+  const { access } = policyOf(method);
   if (access === Policy_Access.NONE) return ANONYMOUS_BODY_BYTES_MAX;
   const holdsRows = input.fields.some(
     (field) => field.fieldKind === 'list' && field.listKind === 'message',

@@ -34,7 +34,7 @@ export interface CallSlot {
   isPerson: boolean;
   /** Aborts when the client disconnects or its deadline passes. */
   signal?: AbortSignal;
-  /** Maps an error to what the caller sees. */
+  /** Maps an error to the message for the caller. */
   toCallerError?: (error: unknown) => unknown;
   /** Project against whose rate the body counts from the start. */
   ratedProject?: string;

@@ -2,9 +2,10 @@
  * Classes of calls. Calls of one class share the slots of a project, so that a project's slow
  * queries do not delay its own lists and acknowledgements.
  */
-import { type DescMethod, getOption } from '@bufbuild/protobuf';
+import type { DescMethod } from '@bufbuild/protobuf';
 import type { ProjectLimits } from '../../../actors/platform/project-limits.ts';
-import { Policy_Access, policy } from '../../gen/svc/options/v1/policy_pb.ts';
+import { Policy_Access } from '../../gen/svc/options/v1/policy_pb.ts';
+import { policyOf } from '../access/policy.ts';
 
 export const CALL_CLASSES = [
   /** Everything that answers from the projection or changes it: get, list, audit, mutations. */
@@ -120,7 +121,7 @@ const CLASS_OF_METHOD: Readonly<Record<string, CallClass>> = {
 /** Class of an RPC. A method that is not listed is a `call`, so that a new one is bounded too. */
 export function classOfMethod(method: DescMethod): CallClass {
   if (method.methodKind !== 'unary') return 'stream';
-  const { access, mutation } = getOption(method, policy);
+  const { access, mutation } = policyOf(method);
   if (mutation && access === Policy_Access.HUMAN) return 'change';
   return CLASS_OF_METHOD[method.name] ?? 'call';
 }

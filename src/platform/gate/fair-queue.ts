@@ -168,7 +168,7 @@ export class CallQueue {
     return this.#running.of(caller) >= slots.ofCaller;
   }
 
-  /** Starts waiting calls while there are slots; limits may have been raised meanwhile. */
+  /** Starts waiting calls while there are slots; limits may have been raised. */
   startWaiting(slots: Slots): void {
     while (this.running < slots.running) {
       const next = this.#queue.next((caller) => this.#running.of(caller) < slots.ofCaller);

@@ -18,7 +18,7 @@ import type {
   IngestRates,
   RowMemory,
 } from '../../../actors/telemetry/ingest/ingest-limits.ts';
-import type { VmRegistry } from '../../../actors/vms/vm-directory.ts';
+import type { VmRegistry } from '../../../actors/vms/vm-registry.ts';
 import { CALL_CLASSES, classRules } from './call-classes.ts';
 import type { ProjectGate } from './project-gate.ts';
 

@@ -29,8 +29,8 @@ import { type WaitingRequest, WaitingRequests } from './waiting-requests.ts';
 /** Maximum memory of all tenants' requests that wait for a slot, bytes. */
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 /**
- * Memory of a waiting call besides its request, bytes: its connection, its timer and what the
- * framework holds.
+ * Memory of a waiting call besides its request, bytes: its connection, its timer and its objects in
+ * the framework.
  */
 export const WAITING_CALL_BYTES = 16 * 1024;
 

@@ -40,7 +40,7 @@ export function errorAnswer(request: RefusedRequest, refusal: Refusal): ErrorAns
   return { type: 'application/json', body: refusalBody(refusal) };
 }
 
-/** True for what a browser opens, or a form that it sends. */
+/** True for pages that a browser opens, and forms that it sends. */
 function isPage({ method, accept }: RefusedRequest, path: string): boolean {
   return (
     ['GET', 'HEAD', 'POST'].includes(method) && accept.includes('text/html') && !RPC.test(path)
@@ -65,7 +65,7 @@ function pageOf(message: string): string {
 `;
 }
 
-/** What is left of a request that the HTTP parser rejected; undefined if it is not HTTP. */
+/** The readable part of a request that the HTTP parser rejected; undefined if it is not HTTP. */
 export function requestIn(packet: Buffer | undefined): RefusedRequest | undefined {
   const head = packet?.toString('latin1', 0, HEAD_BYTES_MAX) ?? '';
   const [, method, url] = /^([A-Z]{1,20}) (\/\S*) HTTP\/\d\.\d\r?\n/.exec(head) ?? [];

@@ -100,7 +100,7 @@ function isRpcPath(path: string): boolean {
   return RPC_PATH.test(path);
 }
 
-/** The path without its query: a query may carry what must not be logged or echoed. */
+/** The path without its query: a query may carry secrets, which must not be logged or echoed. */
 function pathOf(request: FastifyRequest): string {
   const [path = ''] = request.url.split('?', 1);
   return path.slice(0, 200);

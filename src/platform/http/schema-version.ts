@@ -1,6 +1,6 @@
 /**
  * Version of the schema that a client was made for, as it declares it. It rises when the absence of
- * a field changes its meaning, so that older clients keep what they were promised. Clients of the
+ * a field changes its meaning, so that older clients keep the promised behaviour. Clients of the
  * first schema declare nothing. docs/versions.md lists the versions.
  */
 import { invalidField } from '../../../streams/platform/refusal.ts';

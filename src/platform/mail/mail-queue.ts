@@ -1,8 +1,9 @@
 /**
  * Queue of mails, apart from the requests that cause them: the caller is answered at once, and the
  * response time does not reveal whether there was anything to send. Bounded and in memory, because
- * its mails hold secrets that no file of ours holds: a mail that waits at the stop is dropped, and
- * its requester is told. Notifications, which must not be lost, have the delivery log.
+ * its mails contain secrets that are in no file of the service: a mail that waits at the stop is
+ * dropped, and its requester is notified. Notifications, which must not be lost, have the delivery
+ * log.
  *
  * A mail that the server defers is tried for four hours. Greylists accept the second try after 1 to
  * 60 minutes, and servers that are replaced are away for an hour or two.
@@ -81,7 +82,7 @@ const RETRY_MS = [
   40 * MINUTE_MS,
   180 * MINUTE_MS,
 ] as const;
-/** Tries after which the requester is told that the mail is deferred. */
+/** Tries after which the requester is notified that the mail is deferred. */
 const TOLD_AFTER = 3;
 /** Mails that wait longer than a minute and a half have places of their own. About 2 MB. */
 const LATER_MAX = 600;
@@ -119,9 +120,9 @@ export class MailQueue {
   }
 
   /**
-   * How many more jobs of a kind are accepted for a project now. A project never has more waiting
-   * than is left to all others: alone it fills half, and one that asks when the queue is busy finds
-   * room.
+   * Number of further jobs of a kind that are accepted for a project now. A project never has more
+   * waiting than is left to all others: alone it fills half, and one that asks when the queue is
+   * busy finds room.
    */
   room(one: Waiting): number {
     if (this.#isClosed) return 0;

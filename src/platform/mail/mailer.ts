@@ -274,7 +274,8 @@ interface About {
 const BOUNCES: ReadonlySet<number> = new Set([550, 551, 553, 521]);
 
 /**
- * The server did not accept a mail. Neither the message nor its fields hold anything of the mail.
+ * The server did not accept a mail. Neither the message nor its fields contain any part of the
+ * mail.
  */
 export class MailFault extends Error {
   /** true: the server will not accept this mail later either (RFC 5321, section 4.2.1: 5yz). */

@@ -83,7 +83,7 @@ function parseIssuer(item: string): Issuer {
   return { name, kind, url: issuerUrl, keysUrl: keys };
 }
 
-/** `iss` is compared as text, so what a parser would change is refused here. */
+/** `iss` is compared as text, so a form that a parser would change is refused here. */
 function assertExactUrl(text: string): void {
   if (!URL.canParse(text))
     throw new BadSetting((quote) => `has ${quote(text)}, which is not an address`);

@@ -21,7 +21,7 @@ export interface Kind<T> {
 
 /**
  * An invalid value; the message says why in a phrase without the setting's name. It includes parts
- * of the value only through `quote`, which leaves out what may belong to a password.
+ * of the value only through `quote`, which leaves out possible parts of a password.
  */
 export class BadSetting extends Error {
   readonly phrase: (quote: (part: string) => string) => string;
@@ -291,7 +291,7 @@ export const nat64Prefixes: Kind<'auto' | readonly string[]> = {
   },
 };
 
-/** An OpenID Connect issuer: compared exactly with what the provider calls itself. */
+/** An OpenID Connect issuer: compared exactly with the provider's own name. */
 export const issuer: Kind<string> = {
   takes: 'an https address without a query; http only on this machine',
   parse: (text) => {

@@ -31,7 +31,10 @@ import {
   webProxy,
 } from './setting-kinds.ts';
 
-/** One setting. `T` is what the program gets: the kind's value, or null if it has none. */
+/**
+ * One setting. `T` is the type of the value in the program: the kind's value, or null if it has
+ * none.
+ */
 export interface Setting<T> {
   /** Name of the environment variable. */
   readonly name: `SVC_${string}`;
@@ -45,7 +48,7 @@ export interface Setting<T> {
   readonly help: string;
   /** true: its value is never shown in a message, and a login in it is refused as a flag. */
   readonly secret?: boolean;
-  /** Where its login goes instead, for that refusal. */
+  /** The place for its login, for that refusal. */
   readonly loginGoesTo?: string;
   readonly parse: (text: string) => T;
 }

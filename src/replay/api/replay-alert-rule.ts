@@ -1,6 +1,6 @@
 /**
  * `ReplayAlertRule`: validates the rule like a save, and replays it in a thread over stored
- * history. Nothing is decided, committed or sent. Only callers who may also change destinations see
+ * history. Decides, commits and sends nothing. Only callers who may also change destinations see
  * destinations, recipients and bodies.
  */
 import type { MessageInitShape } from '@bufbuild/protobuf';

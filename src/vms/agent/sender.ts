@@ -176,7 +176,7 @@ function isFinal(status: number, reason: string, field: string): boolean {
   return reason === 'REQUEST_TOO_LARGE' || (reason === 'INVALID_FIELD' && BATCH_FIELD.test(field));
 }
 
-/** `reason` is '' if the response came from something on the way, not from the service. */
+/** `reason` is '' if a proxy on the way responded, not the service. */
 function refusalOf(
   status: number,
   headers: Headers,

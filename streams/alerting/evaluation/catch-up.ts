@@ -60,7 +60,7 @@ export function pastFromMs({ upserts }: RulesEntry, storedMs: number): number {
 /**
  * Activates the marker's rules and ends those it removes. A revision that is already active, or
  * older, changes nothing. It works in pieces, so that a long past can be processed over many turns
- * of the event loop. Nothing else may be folded until it has been joined.
+ * of the event loop. No other entry may be folded until it has been joined.
  */
 export function beginCatchUp(state: EvaluationState, marker: RulesEntry): CatchUp {
   for (const removal of marker.removals) remove(state, removal);

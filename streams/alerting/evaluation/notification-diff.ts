@@ -36,7 +36,7 @@ import {
 import { forgetRecorded, runBefore } from './run-events.ts';
 import { settledThrough } from './series-buffer.ts';
 import type { EvaluationCounters, EvaluationState } from './state.ts';
-import { BREACH, isBreach, isGood } from './timeline.ts';
+import { BREACH, isBreach, isGood, unevaluable } from './timeline.ts';
 
 /** A span of firing in the timeline; `endMs` is Infinity while it lasts. */
 interface Span {
@@ -150,6 +150,7 @@ function close(instance: Instance, { nowMs, edges }: NotificationDiff): void {
 /** True if the newest observation is fresh now. A burst of old ones does not recover telemetry. */
 function isTelemetryLive({ buffer, rule, current }: Instance, nowMs: number): boolean {
   if (!isAgeBuffer(buffer)) return true;
+  if (unevaluable(rule.rule)) return false;
   return !current.firing && isGood(rule.rule, Math.max(0, nowMs - buffer.newestValueMs) / 1000);
 }
 
@@ -254,6 +255,7 @@ function isFresh({ buffer }: Instance, nowMs: number): boolean {
 
 /** True if a breach is recent. A run that good samples ended earlier does not count. */
 function isBreachFresh({ buffer, rule }: Instance, nowMs: number): boolean {
+  if (unevaluable(rule.rule)) return false;
   for (let i = buffer.rows.length - 1; i >= 0; i--) {
     const observedMs = buffer.rows[i]?.row.observedMs ?? 0;
     if (observedMs < nowMs - GAP_TOLERANCE_MS) return false;

@@ -1,7 +1,7 @@
 /**
  * The evaluation pipeline: from entries of a SAMPLES log to edges. Live evaluation, `svc replay`,
- * previews, recomputed incidents and the simulation all subscribe to it. They differ only in
- * source, pacer and sink.
+ * previews, recomputed incidents and the simulation all subscribe to it.
+ * They differ only in source, pacer and sink.
  *
  *     entries$
  *       decodeEntries        bytes to batches, ticks and rule markers
@@ -22,7 +22,7 @@
  * state is changed in place, for speed, and is a function of its seed and of the entries folded so
  * far, so use it from one place.
  *
- * An absent reading causes no step anywhere here: it is neither a zero nor a recovery.
+ * An absent reading causes no step: it is neither a zero nor a recovery.
  */
 import {
   concat,
@@ -40,6 +40,7 @@ import {
   tap,
 } from 'rxjs';
 import {
+  type Admission,
   allAtOnce,
   inSlices,
   mapInOrder,
@@ -69,7 +70,7 @@ import { addSilentVms, recordLastObservations } from './telemetry-silence.ts';
 import { passTime } from './tick.ts';
 
 /** The ports in which the uses of the pipeline differ. */
-export interface EvaluationPorts {
+export interface EvaluationPorts extends Admission<PlacedEntry> {
   /** State of each partition; created with its first entry. */
   readonly states: Map<number, EvaluationState>;
   /** Passed by each decoded entry as it arrives, while earlier ones may still be evaluated. */
@@ -116,7 +117,7 @@ export function evaluate(ports: EvaluationPorts): OperatorFunction<LoggedEntry, 
     emitEdges(pacer),
     handle,
   );
-  return pipe(decodeEntries(), arrive, oneAtATime(stages));
+  return pipe(decodeEntries(), arrive, oneAtATime(stages, ports));
 }
 
 /** Replaces an entry whose writer's lease had ended by one that changes nothing. */

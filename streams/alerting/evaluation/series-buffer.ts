@@ -49,6 +49,7 @@ import {
   step,
   type Timeline,
   UNCHANGED,
+  unevaluable,
 } from './timeline.ts';
 
 const NOT_SUPPRESSED: readonly Stretch[] = [];
@@ -418,6 +419,8 @@ function appendAge(
 /** Advances `current` by one observation and records the effects. */
 function advanceAge(instance: Instance, row: BufferedRow): void {
   const { current, rule, events } = instance;
+  instance.failure = unevaluable(rule.rule);
+  if (instance.failure !== undefined) return;
   const { firing, firedMs, startedMs } = current;
   const record = (event: TimelineEvent): void => {
     if (events.length === 0 && instance.recomputedFromMs === undefined) {
@@ -455,6 +458,8 @@ function silenceBegun(instance: Instance, observedMs: number): number | undefine
 
 /** Advances `settled` by one observation. */
 function settleAge(instance: Instance, row: BufferedRow): void {
+  instance.failure = unevaluable(instance.rule.rule);
+  if (instance.failure !== undefined) return;
   passTo(instance, instance.settled, row.observedMs);
   arrive(instance.settled, instance.rule.rule, observationOf(row), isOpenInstance(instance));
 }

@@ -1,14 +1,15 @@
 /**
- * Times that lie ahead after the clock was set back. While it was ahead, rows and ticks had its
- * time; afterwards, everything that compares with them would wait until the clock has caught up.
+ * Times that are in the future after the clock was set back. While it was ahead, rows and ticks had
+ * its time; afterwards, everything that compares with them would wait until the clock has caught
+ * up.
  *
  *     a row arrives for a series whose newest one lies ahead   the series starts again
  *                                                              (`place` in series-buffer.ts)
  *     a tick                                                   moves all other times to the present
  *
- * "Ahead" means more than a sample may be: `AHEAD_MS_MAX` after the time of the log's own entry. It is
- * a function of the log, so every member and every replay re-bases alike. No time is moved to
- * before the present, and nothing recovers or fires by it.
+ * "Ahead" means more than a sample may be: `AHEAD_MS_MAX` after the time of the log's own entry. It
+ * is a function of the log, so every member and every replay moves the same times. No time is moved
+ * to before the present, and nothing recovers or fires by it.
  */
 import { isAhead } from '../../platform/clock.ts';
 import {
@@ -28,7 +29,7 @@ import {
 } from './state.ts';
 import { copyTimeline, type Timeline } from './timeline.ts';
 
-/** Moves the times of a state that lie ahead of a tick to the tick. */
+/** Moves times of a state that are later than a tick to the tick. */
 export function rebase(state: EvaluationState, atMs: number): void {
   if (state.latestMs <= atMs) return;
   state.latestMs = state.isLive ? atMs : Number.POSITIVE_INFINITY;
@@ -52,7 +53,7 @@ export function rebasedIn(states: Iterable<EvaluationState>): number {
 function rebaseBuffers(state: EvaluationState, { vms }: WatchedProject, atMs: number): void {
   for (const { buffers } of vms.values()) {
     for (const buffer of buffers.values()) {
-      // A row observed meanwhile is evidence that data arrived, but not for an hour.
+      // A row observed while the clock was ahead is evidence of data, but not for an hour.
       buffer.newestValueMs = within(buffer.newestValueMs, atMs);
       buffer.suppressed = buffer.suppressed.map((stretch) =>
         isAhead(stretch.untilMs, atMs) ? { ...stretch, untilMs: atMs } : stretch,
@@ -96,7 +97,7 @@ function rebaseTimeline(timeline: Timeline, atMs: number): void {
   timeline.graceMs = within(timeline.graceMs, atMs);
 }
 
-/** True if anything of the instance lay ahead. */
+/** True if any time of the instance was in the future. */
 function rebaseInstance(instance: Instance, atMs: number, isLive: boolean): boolean {
   const { decided } = instance;
   // While the log is read again, edges up to a decision in rows may still follow.

@@ -64,9 +64,9 @@ export interface EvaluationCounters {
   tooLate: number;
   /** Further ahead of its receipt than allowed; rejected. */
   future: number;
-  /** The source's clock had gone back, or the service's. */
+  /** The clock of the source, or of the service, was set back. */
   clockBackwards: number;
-  /** Times that lay ahead of a tick after the service's clock was set back, and were moved to it. */
+  /** Times later than a tick that were moved to it, after the service's clock was set back. */
   rebased: number;
   /** Past firings and corrections found too late for the instance's machine to take them. */
   unrecorded: number;
@@ -138,7 +138,7 @@ export interface EvaluationState {
   readonly plans: Map<string, LayoutPlan>;
   /** Total characters of the keys of `plans` since the map was last cleared. */
   planCharacters: number;
-  /** The same by the list itself, for a list that is used repeatedly. */
+  /** The same plans by list object, for lists that are used repeatedly. */
   readonly plansByList: WeakMap<readonly SeriesKey[], LayoutPlan>;
   /** Instances with an open incident, which ticks check. */
   readonly open: Set<Instance>;
@@ -347,8 +347,8 @@ export function retiredOf({ retired }: EvaluationState, project: string): Map<st
 
 /**
  * True for observations from before the VM's retirement, which only go to history. Live, a
- * retirement that lies ahead of the row's receipt was recorded by a clock that has been set back
- * since. In a log that is read again, rows may have recorded it before its entry comes.
+ * retirement later than the row's receipt was recorded by a clock that has been set back since. In
+ * a log that is read again, rows may have recorded it before its entry comes.
  */
 export function isBeforeRetirement(
   { isLive }: EvaluationState,
@@ -362,7 +362,7 @@ export function isBeforeRetirement(
   return observedMs <= retiredMs;
 }
 
-/** Moves retirements that lie ahead of a tick to it. @returns true if there were any */
+/** Moves retirements that are later than a tick to it. @returns true if there were any */
 export function retimeRetired({ retired, isLive }: EvaluationState, atMs: number): boolean {
   let isMoved = false;
   if (!isLive) return isMoved;
@@ -500,8 +500,8 @@ export function countRebased({ counters, isLive }: EvaluationState): void {
 }
 
 /**
- * Moves facts that lie ahead of `nowMs` to it: the clock by which they were observed was set back,
- * and later facts would not replace them. @returns true if there were any
+ * Moves facts that are later than `nowMs` to it: the clock by which they were observed was set
+ * back, and later facts would not replace them. @returns true if there were any
  */
 export function rebaseFacts(facts: VmFacts, nowMs: number): boolean {
   const limitMs = nowMs + FUTURE_MS;

@@ -41,7 +41,7 @@ import {
   type WatchedVm,
   watchedVm,
 } from './state.ts';
-import { breachAfter, copyTimeline, elapse, emptyTimeline, GOOD } from './timeline.ts';
+import { breachAfter, copyTimeline, elapse, emptyTimeline, GOOD, unevaluable } from './timeline.ts';
 
 /** One sampling interval, ms: the time in which telemetry resumes after a blind window. */
 const INTERVAL_MS = 30_000;
@@ -199,7 +199,7 @@ class Round {
 
   #hold(instance: Instance, outage: Outage): void {
     const { rule, buffer, current } = instance;
-    if (openIncident(instance) || current.phase !== GOOD) return;
+    if (openIncident(instance) || current.phase !== GOOD || unevaluable(rule.rule)) return;
     const { startMs, dueMs } = breachAfter(current, rule.rule, rule.breachFromMs);
     const key = `${rule.rule.rule} ${outage.datacenter}`;
     const held = this.#held.get(key) ?? { rule, outage, vms: new Map(), startMs, dueMs };
@@ -219,6 +219,7 @@ class Round {
     const { current, rule } = instance;
     if (openIncident(instance) || current.firing || current.phase !== GOOD) return [];
     const { rule: evaluated, breachFromMs } = rule;
+    if (unevaluable(evaluated)) return [];
     const { dueMs } = breachAfter(current, evaluated, breachFromMs);
     if (this.#atMs <= dueMs || instance.decided) return [];
     const observed = emptyTimeline();

@@ -20,6 +20,7 @@ import {
   type EvaluationRule,
   GAP_TOLERANCE_MS,
   type ObservedValue,
+  OPERATORS,
   type Operator,
 } from '../../telemetry/entry.ts';
 import { powerAfter, type ReportedPowerState } from '../../telemetry/metrics/derive.ts';
@@ -40,12 +41,20 @@ function compares(value: number, operator: Operator, threshold: number): boolean
     case 'NOT_EQUAL':
       return value < threshold || value > threshold;
     default:
-      // A rule of another version of this program, for which nothing must be decided.
+      // See `unevaluable`.
       throw new RangeError(`The operator ${operator} is unknown`);
   }
 }
 
-/** True if the value breaches the rule. */
+/**
+ * Why a rule of another version of this program cannot be evaluated; undefined: it can. Nothing is
+ * decided for such a rule.
+ */
+export function unevaluable({ operator }: EvaluationRule): string | undefined {
+  return OPERATORS.includes(operator) ? undefined : `The operator ${operator} is unknown`;
+}
+
+/** True if the value breaches the rule. Throws for a rule that is `unevaluable`. */
 export function isBreach(rule: EvaluationRule, value: number): boolean {
   return compares(value, rule.operator, rule.threshold);
 }

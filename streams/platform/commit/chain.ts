@@ -1,7 +1,7 @@
 /**
- * The chain of a project's commits: whether one may follow the head. Every node judges alike from
- * what it has read, which makes two writers harmless: of two commits with one predecessor, only the
- * first in the stream counts.
+ * The chain of a project's commits: whether one may follow the head. Every node makes the same
+ * decision from the same commits, so two writers are harmless: of two commits with one predecessor,
+ * only the first in the stream counts.
  */
 import type { CommitHeader } from './codec.ts';
 

@@ -46,8 +46,8 @@ const DIGEST_BYTES = 67;
 const NEWLINE = 0x0a;
 
 /**
- * Encodes one decision. Throws if it holds what JSON would change silently (NaN, a Date). A
- * property without a value is left out, so that what is applied here is what others read.
+ * Encodes one decision. Throws for values that JSON would change silently (NaN, a Date). A property
+ * without a value is left out, so that this node applies exactly the bytes that others read.
  */
 export function encodeDecision(decided: Decision): EncodedDecision {
   const hasAbsent = assertJson(decided, 'decision');

@@ -1,8 +1,8 @@
 /**
  * Reads of a project's projection: instances, records and transitions, as the commits left them.
- * The store (`sqlite/platform/control/instance-store.ts`) reads what is applied; an overlay adds
- * the changes being decided. Contexts are JSON of the version that wrote them; the host upgrades
- * and types them (`actors/platform/host/rows.ts`).
+ * The store (`sqlite/platform/control/instance-store.ts`) reads applied rows; an overlay adds the
+ * changes being decided. Contexts are JSON of the version that wrote them; the host upgrades and
+ * types them (`actors/platform/host/rows.ts`).
  */
 import type { StateValueJson } from '../../../machines/platform/definition.ts';
 import type { Actor, TimerRow } from './commit.ts';
@@ -121,7 +121,7 @@ export interface TransitionFilter {
 /** Number of instances by state; a state without instances is absent. */
 export type StateCounts = ReadonlyMap<string, number>;
 
-/** What to count: live instances, ended ones, or those in one state for a destination. */
+/** Instances to count: live ones, ended ones, or those in one state for a destination. */
 export type InstanceCount =
   | (Pick<InstanceFilter, 'owner'> & { readonly final: boolean })
   | { readonly destination: string; readonly state: string };
@@ -152,7 +152,7 @@ export interface StoredView {
   records(kind: string, options: ListOptions): Page<StoredRecord>;
   countInstances(machine: string, options: InstanceCount): number;
   /**
-   * Ordered by position; only what is applied, even in a draft. One of several filters uses an
+   * Ordered by position; only applied records, even in a draft. One of several filters uses an
    * index and the others leave items out, so a page may have fewer than `limit` and still a next
    * one.
    */
@@ -190,5 +190,5 @@ export interface RecordedRequest {
   readonly sequence: number;
 }
 
-/** How long a committed request is remembered, ms; after that its id may be reused. */
+/** Time for which a committed request is remembered, ms; after that its id may be reused. */
 export const REQUEST_KEPT_MS = 7 * 86_400_000;

@@ -38,9 +38,7 @@ export interface JetStreamConnectionOptions {
   >;
   /** Time after which the outcome of an unanswered request is unknown, ms. Default 5,000. */
   readonly answerMs?: number;
-  /**
-   * How long to keep trying while no leader answers, ms. Default 10,000: elections take 6 to 8 s.
-   */
+  /** Longest time to retry while no leader answers, ms. Default 10,000: elections take 6 to 8 s. */
   readonly leaderMs?: number;
 }
 
@@ -323,7 +321,10 @@ class LateAnswer extends StreamUnavailable {
   }
 }
 
-/** Nothing was done because no leader answers for the stream at the moment: safe to send again. */
+/**
+ * The request had no effect because no leader answers for the stream at the moment: safe to send
+ * again.
+ */
 export class NoLeader extends StreamUnavailable {
   constructor(cause: unknown) {
     const what = 'No JetStream leader answers: an election, a server without -js, or no stream';
@@ -399,7 +400,7 @@ function isLoginError(error: unknown): boolean {
   );
 }
 
-/** The user may connect but may not do what it requests. */
+/** The user may connect but lacks the permission for this request. */
 function permissionError(
   error: unknown,
 ): InstanceType<typeof errors.PermissionViolationError> | undefined {

@@ -130,7 +130,7 @@ class JetStreamConsumer implements Consumer {
 
   /**
    * Resolves once the server has the consumer again. Throws `StreamMisconfigured` if someone
-   * removed it: its position is lost, and only its user can tell whether to start again.
+   * removed it: its position is lost, and only its user can decide whether to start again.
    */
   async #whenBack(): Promise<void> {
     const connection = this.#connection;

@@ -74,11 +74,11 @@ interface KnownStream {
  */
 const MADE_LOOKS_MAX = 50;
 const MADE_WAIT_MS = 200;
-/** Delay of the second look for a missing stream, before it is made again, ms. */
+/** Delay before a missing stream is checked a second time and recreated, ms. */
 const MISSING_MS = 500;
 /**
- * Sequences that a stream leaves out when it is made again. Other processes have read further than
- * this one by less than that.
+ * Sequences that a recreated stream leaves out. Other processes have read further than this one by
+ * less than that.
  */
 const LEFT_OUT = 1_000_000;
 
@@ -108,12 +108,12 @@ export class JetStream implements Stream {
   readonly #random: Random;
   readonly #onMadeAgain: (stream: string) => void;
   readonly #known = new Map<string, KnownStream>();
-  /** Logs that each use makes again if they are missing. */
+  /** Logs that each use recreates if they are missing. */
   readonly #madeAgain = new Map<string, StreamSpec>();
   readonly #making = new Map<string, Promise<StreamState>>();
   /** Successive appends without an answer, by stream. */
   readonly #unanswered = new Map<string, number>();
-  /** Servers that answer but do not store, by stream, with the time of the last sign of it. */
+  /** Servers that answer but do not store, by stream, with the time when this was last seen. */
   readonly #unstored = new Map<string, { readonly server: string; readonly atMs: number }>();
   readonly #open = new Set<{ close(): Promise<void> }>();
 
@@ -207,7 +207,7 @@ export class JetStream implements Stream {
       try {
         return await js.publish(subject, data, options);
       } catch (error) {
-        // A missing stream has no leader either, and is made again before the next try.
+        // A missing stream has no leader either, and is recreated before the next try.
         if (!isLookedFor && isNoResponders(error)) {
           isLookedFor = true;
           await this.state(stream);
@@ -413,7 +413,7 @@ export class JetStream implements Stream {
 }
 
 function unexpected(append: Append, error: unknown): StreamUnavailable {
-  // An error unknown to this code does not tell whether the message was sent.
+  // An error unknown to this code does not show whether the message was sent.
   const message = `Appending to ${append.stream} failed: ${String(error)}`;
   return new StreamUnavailable(message, 'unknown', { cause: error });
 }
@@ -438,7 +438,8 @@ function configOf(spec: StreamSpec, identity: string) {
     max_msgs: -1,
     max_bytes: -1,
     max_msgs_per_subject: spec.lastOfSubject ? 1 : -1,
-    // In case someone sets a limit: a full stream refuses, and never drops what was acknowledged.
+    // In case an operator sets a limit: a full stream refuses, and never drops acknowledged
+    // messages.
     discard: DiscardPolicy.New,
     // A direct get may be answered by a copy that is behind.
     allow_direct: false,

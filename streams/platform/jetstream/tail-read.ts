@@ -52,7 +52,7 @@ export class JetStreamRead implements StreamRead {
   /** Next sequence to request; undefined until a read by time has its first message. */
   #next: number | undefined;
   #delivered = 0;
-  /** How often the copy being read was behind since its last message. */
+  /** Number of times the copy being read was behind since its last message. */
   #looks = 0;
   #end = Number.MAX_SAFE_INTEGER;
   #identity: string | undefined;
@@ -169,7 +169,7 @@ export class JetStreamRead implements StreamRead {
     return !this.#closed;
   }
 
-  /** Creates a consumer from the next sequence on; undefined if the read was closed meanwhile. */
+  /** Creates a consumer from the next sequence on; undefined if the read has been closed. */
   #open(): Promise<ConsumerInfo | undefined> {
     const { connection, stream, subject, from } = this.#options;
     const start =
@@ -193,7 +193,9 @@ export class JetStreamRead implements StreamRead {
     );
   }
 
-  /** Detects a stream that was replaced, or that a power loss left shorter than what was read. */
+  /**
+   * Detects a stream that was replaced, or that a power loss has shortened below the read position.
+   */
   async #checkStream(again = false): Promise<void> {
     const { connection, stream, untilEnd } = this.#options;
     const state = await this.#request(this.#options.state);

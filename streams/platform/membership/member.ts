@@ -82,7 +82,7 @@ const NOTHING_YET: MemberProgress = {
 
 /**
  * Joins the cluster on this stream, and returns once the member is on the roster. From then on, no
- * revocation is acknowledged before this member has applied it. Throws what the stream throws.
+ * revocation is acknowledged before this member has applied it. Throws the errors of the stream.
  */
 export async function joinCluster(options: MembershipOptions): Promise<Membership> {
   const { identity } = await options.stream.ensure(clusterSpec);
@@ -379,7 +379,7 @@ class Member implements Membership {
     }
   }
 
-  /** If `CLUSTER` was deleted, it is made again, and its members join it as they did at first. */
+  /** If `CLUSTER` was deleted, it is recreated, and its members join it as at first. */
   async #openTable(): Promise<void> {
     const { stream, self } = this.#options;
     if (this.#stop.signal.aborted) return;
@@ -415,7 +415,7 @@ class Member implements Membership {
       return;
     }
     // Others may have continued without it and acknowledged that a key is revoked. Not before the
-    // first record: what EVENTS has by then is read at the start.
+    // first record: earlier commits of EVENTS are read at the start.
     if (this.#wasLive && this.#isLapsed())
       void this.#catchUp().catch((error: unknown) => this.#lost(error));
     this.#wasLive = true;
@@ -466,7 +466,7 @@ class Member implements Membership {
   }
 
   /**
-   * Declares silent members dead, unless they have come back. A silent member's row that is not the
+   * Declares silent members dead, unless they have returned. A silent member's row that is not the
    * last one of its subject, and that no later row follows, is not in the stream: a nats-server
    * that was killed restores removed rows (nats-server issue 8505). Such a member is dropped.
    */
@@ -513,7 +513,7 @@ class Member implements Membership {
 
   async #writeLeases(): Promise<void> {
     const isRefused = this.refusal() !== undefined;
-    // With a wrong clock it acts for nothing, but can still hand over what it holds.
+    // With a wrong clock it acts for no share, but can still hand over its shares.
     if (this.#state !== 'acting' || (isRefused && !this.#isClockWrong())) return;
     const elapsedMs = this.#elapsed();
     // Until then another member may act under a lease of the table before.

@@ -1,5 +1,5 @@
 /**
- * The port of membership: what a process knows of its cluster, and which projects it acts for. A
+ * The port of membership: a process's view of its cluster, and the projects for which it acts. A
  * process alone has a fixed answer (`sole-member.ts`); a member of a cluster agrees on it with the
  * others (`member.ts`).
  */

@@ -6,9 +6,8 @@
  *
  * A member is live until its row says that it has ended. It writes that itself when it leaves. If
  * it falls silent, another member writes it, after it has seen no newer row for 5 s, by a row that
- * must follow that very one. A member that has renewed its row meanwhile is therefore never
- * declared dead. One that was declared dead continues in a new life, and the leases of the old one
- * have no owner.
+ * must follow that very one. A member that has renewed its row is therefore never declared dead.
+ * One that was declared dead continues in a new life, and the leases of the old one have no owner.
  */
 
 import { SYSTEM_PROJECT } from '../commit/commit.ts';
@@ -91,7 +90,7 @@ export interface MemberProgress {
   readonly barred?: readonly Share[];
   /**
    * A sentence that says which fault keeps it from acting, while it stands down. It keeps a share,
-   * or takes one without an owner, only if no member is better. Names nothing of its host.
+   * or takes one without an owner, only if no member is better. Contains no details of its host.
    */
   readonly standsDown?: string;
   /** True if it sends due attempts: it has the role, and reaches receivers. */
@@ -103,7 +102,7 @@ export type MemberState = 'joining' | 'acting' | 'gone';
 
 export interface MemberRecord extends MemberFacts, MemberProgress {
   readonly state: MemberState;
-  /** Rises each time it was declared dead and came back: a lease belongs to one life. */
+  /** Rises each time it was declared dead and returned: a lease belongs to one life. */
   readonly life: number;
   /** Member that declared it dead; absent: it reports its own end. */
   readonly declaredBy?: string;
@@ -212,7 +211,7 @@ export class Roster {
 
   /** Replaces a lease that cannot be read or does not exist: anyone may write the next one. */
   #nobodys(): Lease {
-    // Above the epochs in existing entries, even if the table was lost and made again.
+    // Above the epochs in existing entries, even if the table was lost and recreated.
     return { owner: '', life: 0, epoch: Math.floor(this.#streamMs / 1000) };
   }
 

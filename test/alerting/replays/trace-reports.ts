@@ -26,7 +26,7 @@ export interface TraceSet {
   /** Name of its report. */
   readonly name: string;
   /**
-   * Whether its replay takes about a second or less. Small sets are checked in every test run, the
+   * True if its replay takes about a second or less. Small sets are checked in every test run, the
    * others by `.ci/run`.
    */
   readonly isSmall: boolean;

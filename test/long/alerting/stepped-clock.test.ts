@@ -69,7 +69,7 @@ function callsOf(program: Program) {
 
 test('DUR-28: VMs that reported while the clock was ahead are evaluated at once after it was set back', {
   ...needs('libfaketime'),
-  timeout: 300_000,
+  timeout: 840_000,
 }, async (t) => {
   const folder = dataFolder(t);
   const shift = join(folder, 'clock-shift');
@@ -109,7 +109,7 @@ test('DUR-28: VMs that reported while the clock was ahead are evaluated at once 
   );
   t.equal(await program.stop(), 0, program.log());
 
-  // A program that starts after the step reads the log of before.
+  // A program that starts after the step reads the earlier log.
   const again = await startProgram(t, data, settings);
   const later = callsOf(again);
   await later.incident('vm-a', 'FIRING');

@@ -138,7 +138,7 @@ interface Tampering {
   readonly name: string;
   readonly file: 'control.db' | 'events.db';
   readonly change: Change;
-  /** What is reported for project beta. */
+  /** The report for project beta. */
   readonly detail: RegExp;
   readonly number?: number;
 }
@@ -386,7 +386,7 @@ test('a log shortened by retention is proven by its headers only', async (t) => 
   t.match(report, /position 9\): The log does not have it, though it should/);
 });
 
-test('Where the log is elsewhere, the chain only is proven, and that is said', async (t) => {
+test('Where the log is elsewhere, only the chain is proven, and the report states that', async (t) => {
   const folder = await folderWithHistory(t);
   for (const file of ['events.db', 'events.db-wal', 'events.db-shm']) {
     rmSync(join(folder, file), { force: true });

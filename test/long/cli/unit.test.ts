@@ -77,11 +77,11 @@ test(
       const analyze = (...words: string[]) =>
         spawnSync(componentPath('systemd-analyze'), [...words, path], {
           encoding: 'utf8',
-          timeout: 300_000,
+          timeout: 600_000,
         });
       const { stdout, stderr } = analyze('verify');
       t.equal(stdout + stderr, '', kind);
-      // In tenths, out of 100: what remains is the network, and /proc of the host.
+      // In tenths, out of 100: the rest is the network, and /proc of the host.
       const security = analyze('security', '--offline=true', '--no-pager', '--threshold=20');
       t.equal(security.status, 0, security.stdout);
     }
@@ -102,7 +102,7 @@ test(
     writeFileSync(path, text);
     const { stdout, stderr } = spawnSync(componentPath('systemd-analyze'), ['verify', path], {
       encoding: 'utf8',
-      timeout: 300_000,
+      timeout: 600_000,
     });
     t.equal(stdout + stderr, '');
   },

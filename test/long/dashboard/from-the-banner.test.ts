@@ -132,7 +132,7 @@ test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scrip
       );
     });
 
-    await t.test('a signed-out user is asked to sign in, also on localhost', async (t) => {
+    await t.test('a signed-out user gets a request to sign in, also on localhost', async (t) => {
       const other = await chromium.visitor(origin);
       const address = origin.replace(/svc-\w+\./, '');
       await other.page.goto(`${address}/projects/demo/incidents/01K?step=3`);

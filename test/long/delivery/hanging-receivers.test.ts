@@ -1,7 +1,7 @@
 /**
  * Receivers that accept a connection and never answer, over real sockets: 1,000 webhooks of 200
  * projects at a whole service, and 1,000 recipients at a mail server. Other projects are notified
- * meanwhile, and the bounds of the queues hold.
+ * at the same time, and the bounds of the queues hold.
  */
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
@@ -30,7 +30,7 @@ const HANGING = PROJECTS * DESTINATIONS;
 /** Longer than a retry waits, and shorter than an attempt. */
 const DEADLINES_MS = 8_000;
 
-/** Accepts connections, reads what is sent, and answers nothing. */
+/** Accepts connections, reads every request, and never answers. */
 async function startSilentReceiver(t: Test) {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

@@ -31,7 +31,7 @@ function svc(args: readonly string[], env: Env, input = ''): string {
   return execFileSync(process.execPath, [program, ...args], {
     input,
     encoding: 'utf8',
-    timeout: 300_000,
+    timeout: 600_000,
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { PATH: process.env.PATH ?? '', ...env },
   });

@@ -1,6 +1,6 @@
 /**
  * The documents as a reader follows them: every shell block of the pages runs in reading order in
- * one new installation, so that an earlier page leaves what a later one needs. A page is one
+ * one new installation, so that a later page finds the results of the earlier ones. A page is one
  * terminal. A block that needs more than this machine has the reason in a comment before it; a
  * comment below the title holds for the whole page.
  */
@@ -15,7 +15,7 @@ import { startReceiver } from '../../support/receiver.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** In reading order: each may use what the pages before it made. */
+/** In reading order: each may use the results of the pages before it. */
 const PAGES = [
   'README.md',
   'docs/guides/getting-started.md',
@@ -46,7 +46,7 @@ const PAGES = [
 const GENERATED = ['docs/cli.md'];
 
 /** Time limit of a page with thirty commands, ms, on a machine with other work. */
-const PAGE_MS = 240_000;
+const PAGE_MS = 600_000;
 
 /** Characters shown from the end of a failed page. */
 const SHOWN_CHARS = 2_000;

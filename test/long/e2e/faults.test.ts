@@ -1,7 +1,7 @@
 /**
  * The program under external faults: killed during work, with a full disk, locked databases, a dead
- * nats-server, misbehaving webhook endpoints. In each case it stays up or restarts, keeps what it
- * acknowledged, reports the fault, and continues by itself.
+ * nats-server, misbehaving webhook endpoints. In each case it stays up or restarts, keeps all
+ * acknowledged data, reports the fault, and continues by itself.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -245,7 +245,7 @@ test('the service survives a killed and restarted nats-server', {
   t.match(
     [change.status, reasonOf(change)],
     [503, 'NOT_READY'],
-    'EVENTS is not made again by itself',
+    'EVENTS is not rebuilt automatically',
   );
   t.equal(await program.stop(), 0);
 });

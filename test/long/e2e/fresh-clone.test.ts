@@ -21,7 +21,7 @@ t.setTimeout(840_000);
 
 async function cloneInto(folder: string): Promise<string> {
   const clone = join(folder, 'clone');
-  await execute('git', ['clone', '--quiet', '--no-hardlinks', root, clone], { timeout: 300_000 });
+  await execute('git', ['clone', '--quiet', '--no-hardlinks', root, clone], { timeout: 600_000 });
   return clone;
 }
 
@@ -29,7 +29,7 @@ test('a fresh clone without dev dependencies runs, with its pages', async (t) =>
   const clone = await cloneInto(dataFolder(t));
   const { npm_config_prefix: _, ...env } = process.env;
   const words = ['ci', '--omit=dev', '--prefer-offline', '--no-audit', '--no-fund'];
-  await execute('npm', words, { cwd: clone, env, timeout: 300_000 });
+  await execute('npm', words, { cwd: clone, env, timeout: 600_000 });
   const installed = Object.keys(packageJson.devDependencies).filter((name) =>
     existsSync(join(clone, 'node_modules', name)),
   );
@@ -71,7 +71,7 @@ test('a fresh clone without dev dependencies runs, with its pages', async (t) =>
   t.ok(manifest.entries.main, 'the pages are built');
   const { stdout } = await execute('npx', ['svc', 'monitoring', 'vms'], {
     cwd: clone,
-    timeout: 300_000,
+    timeout: 600_000,
     env: { ...env, SVC_ENDPOINT: demo.baseUrl, SVC_PROJECT: 'demo', SVC_API_KEY: demo.apiKey },
   });
   t.match(stdout, /RUNNING +\S+ +DC-1/);
@@ -92,7 +92,7 @@ test('a lone clone skips the tests of the shared folder with a reason', async (t
     process.execPath,
     ['scripts/test/main.ts', ...WITH_SHARED_FOLDER],
     // As in a clone's gate, which requires every installable component.
-    { cwd: clone, env: { ...process.env, SVC_TEST_REQUIRE: 'components' }, timeout: 300_000 },
+    { cwd: clone, env: { ...process.env, SVC_TEST_REQUIRE: 'components' }, timeout: 600_000 },
   );
   t.match(stdout, /^skipped [1-9]\d*: needs shared folder: .* a clone works without it$/m);
   t.equal(stdout.match(/^skipped /gm)?.length, 1, 'nothing else is skipped');

@@ -18,7 +18,10 @@ import {
 import { until } from '../../support/program.ts';
 
 t.setTimeout(600_000);
-/** What a member finds by itself, and what the monitoring addresses of the servers say. */
+/**
+ * Faults that a member finds by itself, and those that the monitoring addresses of the servers
+ * report.
+ */
 const NAMED = [
   /If all run, a disk may be full, as their logs say: free space there, then restart those servers/,
   /nats-server nats-\d is unhealthy: .*Its disk is full or failed.*: free space there, then restart/,

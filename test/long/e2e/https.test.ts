@@ -178,7 +178,7 @@ function makeAuthority(folder: string): void {
     `subjectAltName=DNS:${HOST}`,
     `subjectAltName=DNS:${HOST},DNS:localhost`,
   );
-  execFileSync('bash', ['-euc', script], { cwd: folder, stdio: 'pipe', timeout: 300_000 });
+  execFileSync('bash', ['-euc', script], { cwd: folder, stdio: 'pipe', timeout: 600_000 });
 }
 
 /**
@@ -311,7 +311,7 @@ async function tryWrite(t: Test, behind: Behind): Promise<void> {
   const large = { ...reading('vm-1', 10), displayName: 'x'.repeat(1024 * 1024) };
   const refused = ingest.writeSamples({ projectName: PROJECT, rows: [large] });
   const reason = await refused.then(() => 'none', reasonOf);
-  t.equal(reason, 'REQUEST_TOO_LARGE', 'the answer comes from the service, not the proxy');
+  t.equal(reason, 'REQUEST_TOO_LARGE', 'the answer is from the service, not the proxy');
   const almost = { ...reading('vm-2', 10), displayName: 'x'.repeat(1000 * 1024) };
   const { rejected } = await ingest.writeSamples({ projectName: PROJECT, rows: [almost] });
   t.match(rejected, [{ reason: 'BAD_FIELD' }], 'a smaller one is read, and its long name rejected');
@@ -404,7 +404,7 @@ async function isTrusted(port: number, ca: Buffer): Promise<boolean> {
 async function svc(args: readonly string[], env: Readonly<Record<string, string>>, input = '') {
   const child = spawn(process.execPath, [bin, ...args], {
     env: { PATH: process.env.PATH, ...env },
-    timeout: 300_000,
+    timeout: 600_000,
     killSignal: 'SIGKILL',
   });
   child.stdin.end(input);

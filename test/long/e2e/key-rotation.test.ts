@@ -89,7 +89,7 @@ test('a key is replaced without a gap', needs('prometheus 3.5.3', 'promtool 3.5.
 });
 
 interface Recorded {
-  /** Whether it requests the targets; otherwise it scrapes one. */
+  /** True if it requests the targets; otherwise it scrapes one. */
   readonly isDiscovery: boolean;
   /** The key in the request. */
   readonly key: string;
@@ -168,7 +168,7 @@ async function rotate(world: CliWorld, { folder, key, pid }: Rotated): Promise<v
     .replace('systemctl reload prometheus', `kill -HUP ${pid}`);
   await execute('bash', ['-euc', pasted], {
     env: { PATH: process.env.PATH, HOME: world.homeOf('owner'), SVC_ENDPOINT: world.endpoint, key },
-    timeout: 300_000,
+    timeout: 600_000,
   });
 }
 

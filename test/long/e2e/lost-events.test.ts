@@ -1,6 +1,6 @@
 /**
- * EVENTS deleted under three members: it is made again from a member's projection, while they run
- * and after they have stopped. Times are printed without a verdict.
+ * EVENTS deleted under three members: it is rebuilt from a member's projection, while they run and
+ * after they have stopped. Times are printed without a verdict.
  */
 import t, { test } from 'tap';
 import { needs } from '../../support/components.ts';
@@ -22,7 +22,7 @@ t.setTimeout(600_000);
 const MISSING = /EVENTS is missing on NATS\. .*run .{1,2}svc admin restore-events/;
 
 test(
-  'DUR-32: EVENTS is made again from a projection, and nothing acknowledged is lost',
+  'DUR-32: EVENTS is rebuilt from a projection, and nothing acknowledged is lost',
   needs(nats),
   async (t) => {
     const scenario = await startScenario(t, { vms: 12, everyMs: 500 });
@@ -38,7 +38,7 @@ test(
     // All at once: whoever is first makes it, and the others find it.
     const answers = await Promise.all(members.map((member) => restoreEvents(scenario, member)));
     t.ok(
-      answers.some(({ stdout }) => /EVENTS is made again behind commit/.test(stdout)),
+      answers.some(({ stdout }) => /EVENTS is rebuilt and continues after commit/.test(stdout)),
       JSON.stringify(answers),
     );
     for (const { code, stderr } of answers) t.equal(code, 0, stderr);
@@ -47,7 +47,7 @@ test(
       `while running: ready ${Math.round(performance.now() - sinceMs)} ms after the command`,
     );
     t.comment(`a webhook after ${Math.round(await untilWebhook(scenario))} ms`);
-    t.match(await restoreEvents(scenario, first), { code: 0, stdout: /EVENTS is there/ });
+    t.match(await restoreEvents(scenario, first), { code: 0, stdout: /EVENTS exists/ });
 
     for (const member of members) await member.stop();
     await nats.deleteStream('EVENTS');
@@ -57,7 +57,7 @@ test(
     // Each member wrote its last position when it stopped.
     const offline = await Promise.all(members.map((member) => restoreEvents(scenario, member)));
     t.ok(
-      offline.some(({ stdout }) => /EVENTS is made again/.test(stdout)),
+      offline.some(({ stdout }) => /EVENTS is rebuilt/.test(stdout)),
       JSON.stringify(offline),
     );
     const startedMs = performance.now();

@@ -21,16 +21,16 @@ const nats = 'nats-server 2.15.1';
 t.setTimeout(600_000);
 
 const madeAgain = (stream: string) => new RegExp(`The stream ${stream} was missing`);
-/** Streams of which everything can be made again, with a line of the log that reports it. */
+/** Streams whose content can be restored, each with the log line that reports it. */
 const STREAMS = {
   DELIVERIES: madeAgain('DELIVERIES'),
-  SAMPLES_0: /The stream SAMPLES_0 was deleted and made again: rows in memory are flushed/,
+  SAMPLES_0: /The stream SAMPLES_0 was deleted and recreated: rows in memory are flushed/,
   CLUSTER: madeAgain('CLUSTER'),
   SEALED: madeAgain('SEALED'),
 };
 
 test(
-  'DUR-31: streams that are deleted are made again while running, and no row is lost',
+  'DUR-31: deleted streams are created again while the service runs, and no row is lost',
   needs(nats),
   async (t) => {
     const scenario = await startScenario(t, { vms: 24, everyMs: 500 });

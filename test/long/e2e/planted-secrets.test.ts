@@ -1,8 +1,8 @@
 /**
  * Every secret that the program issues, receives or displays is used in one run at debug log level,
- * correctly and incorrectly. Then the test looks for it in everything that the run has left: its
- * log, each file of its data folder byte by byte during and after the run, its errors, and the
- * audit events. The only exception is demo.json, which the program writes for its user on purpose.
+ * correctly and incorrectly. Then the test searches everything that the run has left: its log, each
+ * file of its data folder byte by byte during and after the run, its errors, and the audit events.
+ * The only exception is demo.json, which the program writes for its user on purpose.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

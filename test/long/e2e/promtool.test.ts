@@ -132,7 +132,7 @@ function httpConfig(folder: string, name: string, key: string): string {
 
 /** Runs promtool to its end, at most 20 s. `text` is everything that it printed. */
 function run(args: readonly string[]): Promise<{ code: number; text: string }> {
-  const options = { timeout: 300_000, encoding: 'utf8' } as const;
+  const options = { timeout: 600_000, encoding: 'utf8' } as const;
   return new Promise((resolve) => {
     execFile(componentPath('promtool 3.5.3'), args, options, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1;

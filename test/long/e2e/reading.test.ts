@@ -35,7 +35,7 @@ async function startReading(t: Test) {
       {
         cwd: folder,
         encoding: 'utf8',
-        timeout: 300_000,
+        timeout: 600_000,
         stdio: ['ignore', 'pipe', 'inherit'],
         env: { PATH: path, vm: name },
       },

@@ -121,7 +121,7 @@ test('systemd runs the units in their sandboxes: the package, the archive, a col
   ...needs('strip', 'dpkg', 'systemd-nspawn'),
   timeout: 840_000,
 }, async (t) => {
-  const slow = { timeout: 300_000 };
+  const slow = { timeout: 600_000 };
   const host = await startSystemdHost(t);
   const { run } = host;
   for (const name of readdirSync(folder).filter((name) => /\.(deb|gz)$/.test(name))) {

@@ -1,7 +1,7 @@
 /**
  * A real Prometheus, with the configuration that docs/reading.md offers for pasting (only its
  * intervals are shorter), discovers the shards of a real program and scrapes them while samples
- * arrive over the network. Every sample that it stores must be one that was written.
+ * arrive over the network. Every sample that it stores must have been written.
  */
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -279,7 +279,7 @@ function keepWriting(written: Written): { stop(): Promise<void> } {
 }
 
 /**
- * Compares every stored sample with what was written, except for computed series. Lists at most ten
+ * Compares every stored sample with the written one, except for computed series. Lists at most ten
  * unwritten samples.
  */
 function compare(written: Written, stored: readonly QueriedSeries[]) {
@@ -307,7 +307,7 @@ test('promtool accepts the configuration of the guide', needs('promtool 3.5.3'),
   const pasted = codeBlock('reading.md', '# prometheus.yml');
   writeFileSync(file, pasted.replaceAll('/etc/prometheus/vm-monitoring.key', keyFile));
   const printed = execFileSync(componentPath('promtool 3.5.3'), ['check', 'config', file], {
-    timeout: 300_000,
+    timeout: 600_000,
   });
   t.match(String(printed), /SUCCESS/);
 });

@@ -76,7 +76,7 @@ function take(line: string, writers: Acknowledged[][]): void {
   acknowledged.push({ writer, count });
 }
 
-/** Opens the file as the next life would, and compares it with what was acknowledged. */
+/** Opens the file as the next life would, and compares it with the acknowledged work. */
 async function checkFile(t: Tap, file: string, writers: Acknowledged[][]): Promise<void> {
   const stream = openEmbeddedStream({ storage: file, clock: systemClock });
   const place = openPlace(file);

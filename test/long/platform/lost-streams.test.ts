@@ -97,7 +97,7 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
       t.match(await one.state(deliveriesSpec.name), { messages: 1 });
     });
 
-    t.test('DUR-31: one-time keys are taken again after their stream was lost', async (t) => {
+    t.test('DUR-31: keys can be taken once again after their stream was lost', async (t) => {
       const [one, other] = [await open(t, server), await open(t, server)];
       const stores = [];
       for (const stream of [one, other]) {
@@ -121,7 +121,7 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
       t.not((await other.ensure(clusterSpec)).identity, identity);
     });
 
-    t.test('DUR-32: EVENTS is never made again by itself', async (t) => {
+    t.test('DUR-32: EVENTS is never rebuilt automatically', async (t) => {
       const stream = await open(t, server);
       await stream.ensure(eventsStream());
       await deleteStream(server, 'EVENTS');
@@ -133,7 +133,7 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
 }
 
 test(
-  'DUR-33: a single server whose disk is full is named until it was restarted',
+  'DUR-33: a single server whose disk is full is named until it is restarted',
   needs('nats-server 2.15.1', 'tmpfs mounts'),
   async (t) => {
     const folder = dataFolder(t);

@@ -295,17 +295,21 @@ test('TLS without the client certificate that the server requires', needs(newest
   });
 });
 
-test('a user without permissions is told which are missing', needs(newest), async (t) => {
-  const permissions = 'permissions: { publish: "x" }';
-  const settings = `authorization { users: [{ user: svc, password: "${SECRET}", ${permissions} }] }`;
-  const server = await natsServerFor(t, { settings });
-  const url = server.url.replace('://', `://svc:${encoded}@`);
-  const stream = await open(t, settingsOf('', url, {}));
-  await t.rejects(stream.ensure(spec), {
-    name: 'StreamMisconfigured',
-    message: /may not publish \$JS\.API\.STREAM\.INFO\.LOG: give it the permissions/,
-  });
-});
+test(
+  'a user without permissions gets a message that names the missing ones',
+  needs(newest),
+  async (t) => {
+    const permissions = 'permissions: { publish: "x" }';
+    const settings = `authorization { users: [{ user: svc, password: "${SECRET}", ${permissions} }] }`;
+    const server = await natsServerFor(t, { settings });
+    const url = server.url.replace('://', `://svc:${encoded}@`);
+    const stream = await open(t, settingsOf('', url, {}));
+    await t.rejects(stream.ensure(spec), {
+      name: 'StreamMisconfigured',
+      message: /may not publish \$JS\.API\.STREAM\.INFO\.LOG: give it the permissions/,
+    });
+  },
+);
 
 test(
   'the permissions listed in docs/operations/cluster.md are sufficient',

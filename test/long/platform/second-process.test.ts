@@ -1,8 +1,8 @@
 /**
- * A rejected start changes nothing: neither the NATS that it was pointed at, nor what the first
- * process has there and in its folder, nor its own folder. A second process with the same master
- * key becomes a member. The test uses a real nats-server, with the services in this process, where
- * a second service behaves like a second process.
+ * A rejected start changes nothing: neither the given NATS, nor the data of the first process there
+ * and in its folder, nor its own folder. A second process with the same master key becomes a
+ * member. The test uses a real nats-server, with the services in this process, where a second
+ * service behaves like a second process.
  */
 import { hash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';

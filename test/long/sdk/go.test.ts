@@ -38,7 +38,7 @@ test(
   needs('go'),
   async (t) => {
     const go = componentPath('go');
-    const bounded = { cwd: module, env: { ...env }, timeout: 300_000 };
+    const bounded = { cwd: module, env: { ...env }, timeout: 600_000 };
     const { stdout: vetted } = await run(go, ['vet', './...'], bounded);
     t.equal(vetted, '');
     const unformatted = await run(join(dirname(go), 'gofmt'), ['-l', '.'], bounded);

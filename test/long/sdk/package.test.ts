@@ -180,7 +180,7 @@ test('installed from its tarball, svc/sdk runs as JavaScript and has its types',
 
   const svc = join(project.packageFolder, 'bin/svc.js');
   t.throws(
-    () => execFileSync(process.execPath, [svc], { stdio: 'pipe', timeout: 300_000 }),
+    () => execFileSync(process.execPath, [svc], { stdio: 'pipe', timeout: 600_000 }),
     /runs from a checkout/,
     'the command says where it runs',
   );

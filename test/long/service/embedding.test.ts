@@ -1,4 +1,4 @@
-/** What services leave behind in the program that embeds them, checked in a process of its own. */
+/** Remains of services in the program that embeds them, checked in a separate process. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -7,7 +7,7 @@ import { dataFolder } from '../../support/program.ts';
 
 test('a program that embeds services exits by itself, even if some fail to start', async (t) => {
   const script = fileURLToPath(new URL('../../support/embedding.ts', import.meta.url));
-  const run = promisify(execFile)(process.execPath, [script, dataFolder(t)], { timeout: 120_000 });
+  const run = promisify(execFile)(process.execPath, [script, dataFolder(t)], { timeout: 600_000 });
   const { stdout, stderr } = await run;
   const report = JSON.parse(stdout);
   t.equal(stderr, '', 'nothing is written to the program’s own streams');

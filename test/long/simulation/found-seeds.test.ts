@@ -1,11 +1,11 @@
 /**
  * Seeds that found a fault are run again. A change of the simulation may give them another course;
- * the regression test of each fault describes what was wrong.
+ * the regression test of each fault describes the fault.
  */
 import { test } from 'tap';
 import { runSeed } from '../../simulation/run.ts';
 
-/** What each seed found, with its regression test. */
+/** The fault that each seed found, with its regression test. */
 const FOUND = {
   // A member that was cut off while it joined accepted a revoked key afterwards
   // (membership.test.ts).

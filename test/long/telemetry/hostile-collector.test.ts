@@ -11,7 +11,7 @@ import { createIngest } from '../../../actors/telemetry/ingest/ingest.ts';
 import { IngestLimits } from '../../../actors/telemetry/ingest/ingest-limits.ts';
 import { PartitionWriter } from '../../../actors/telemetry/sample-log.ts';
 import type { IngestRow } from '../../../actors/vms/sent-row.ts';
-import { VmRegistry } from '../../../actors/vms/vm-directory.ts';
+import { VmRegistry } from '../../../actors/vms/vm-registry.ts';
 import { openHistory } from '../../../sqlite/telemetry/history/store/store.ts';
 import { soleOwner } from '../../../streams/platform/membership/sole-member.ts';
 import { cpuRow, openAlertingWorld, START_MS } from '../../support/alerting-on-host.ts';

@@ -122,7 +122,7 @@ test('a commit of a newer format, or damage, makes a node unready', async (t) =>
     const log = new FaultyLog();
     const node = await started(log);
     const subject = eventsSubject('demo');
-    const waiting = node.host.waitFor(1, AbortSignal.timeout(5_000));
+    const waiting = node.host.waitFor(1, AbortSignal.timeout(180_000));
     log.store({ stream: 'EVENTS', subject, data: Buffer.from(text) }, false);
     await t.rejects(waiting);
     t.match(node.host.health(), { state: 'stopped', reason });
@@ -146,7 +146,7 @@ test('a node applies a commit of the next version with unknown fields and contin
   const { bytes } = encodeCommit(about, [encodeDecision(decision)]);
   const newer = Buffer.from(bytes).toString().replace('"writer"', '"region":"north","writer"');
   log.store({ stream: 'EVENTS', subject: eventsSubject('demo'), data: Buffer.from(newer) }, false);
-  await node.host.waitFor(1, AbortSignal.timeout(5_000));
+  await node.host.waitFor(1, AbortSignal.timeout(180_000));
   t.match(node.host.view('demo').record('note', 'n'), { body: { text: 'hi' } });
   t.match(await add(node.host, 'demo', 'a'), { sequence: 2 }, 'its successor links to its hash');
 });

@@ -105,7 +105,7 @@ async function emptyQuietSubject(stream: Stream, nodes: readonly CountingNode[])
 /** Resolves when both nodes have applied the whole stream. */
 async function agree(stream: Stream, nodes: readonly CountingNode[]): Promise<void> {
   const { lastSequence } = await stream.state('EVENTS');
-  const signal = AbortSignal.timeout(10_000);
+  const signal = AbortSignal.timeout(180_000);
   await Promise.all(nodes.map(({ host }) => host.waitFor(lastSequence, signal)));
 }
 

@@ -1,4 +1,4 @@
-/** The picture of the house: the uses that it takes from a checkout, and what it draws of them. */
+/** The picture of the house: the uses that it reads from a checkout, and its drawing of them. */
 import { test } from 'tap';
 import { type Checkout, sourcesOf } from '../../../scripts/house/checkout.ts';
 import { gridOf } from '../../../scripts/house/picture/grid.ts';

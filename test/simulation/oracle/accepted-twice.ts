@@ -34,7 +34,7 @@ export function* acceptedTwice(run: Run, { steps }: Facts): Generator<Problem> {
   }
 }
 
-/** Whether its sender learned that it was accepted. */
+/** True if its sender learned that it was accepted. */
 function isKnown({ answered }: Received): boolean {
   return answered.outcome === 'accepted';
 }
@@ -48,7 +48,7 @@ function isExcused({ cluster }: Run, first: Received, untilMs: number): boolean 
   const recordedMs = answered.elapsedMs + RECORD_MS;
   const end = Math.max(untilMs, recordedMs);
   // A member that froze during the attempt gets the answer when it thaws; the attempt may have been
-  // called lost by then. Earlier trouble is no excuse for a member that had time to record.
+  // recorded as lost before that. Earlier faults do not excuse a member that had time to record.
   const fromMs = untilMs < recordedMs ? sentMs : answered.elapsedMs;
   return !sender?.isWellIn(fromMs, end) || cluster.isLeaderlessIn(fromMs, end);
 }

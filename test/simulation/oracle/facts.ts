@@ -51,7 +51,7 @@ export interface Entry {
   readonly storedMs: number;
   readonly partition: number;
   readonly entry: LogEntry;
-  /** Whether its sender learned that it is stored. */
+  /** True if its sender learned that it is stored. */
   readonly isAnswered: boolean;
 }
 

@@ -7,8 +7,8 @@
  * the end match the stretches of firing one for one, with their times; those of a replaced revision
  * match the first stretches, as far as it was evaluated. Where samples were late, premature firings
  * may stay, marked, and the past is recorded only while no other incident is open (EVAL-05 to
- * EVAL-07). There, each incident must have been decided by existing samples. How late samples
- * change what is reported is compared with a run without restarts (`replayed.ts`).
+ * EVAL-07). There, each incident must have been decided by existing samples. The effect of late
+ * samples on reports is compared with a run without restarts (`replayed.ts`).
  */
 import type { EvaluationRule } from '../../../streams/telemetry/entry.ts';
 import { type Fact, type Facts, revisionOf } from './facts.ts';
@@ -148,7 +148,7 @@ function* judged(
   yield { invariant: 'one incident for each breach', text: text(), atMs };
 }
 
-/** Late samples can change what is reported even if they are older than the revision. */
+/** Late samples can change reports even if they are older than the revision. */
 const LATENESS_MS = 300_000;
 
 function arrivedInOrder({ sinceMs, until }: Force, series: readonly Observation[]): boolean {
@@ -157,14 +157,14 @@ function arrivedInOrder({ sinceMs, until }: Force, series: readonly Observation[
   );
 }
 
-/** Whether it had ended before the revision came into force: then it notifies nobody (EVAL-16). */
+/** True if it had ended before the revision came into force: then it notifies no one (EVAL-16). */
 function isBefore({ from }: Force, series: readonly Observation[], endMs: number): boolean {
   const end = series.find(({ observedMs }) => observedMs === endMs);
   return end !== undefined && end.entry < from;
 }
 
 /**
- * Whether it has not ended although each of its breaches was old on arrival. It is reported on the
+ * True if it has not ended although each of its breaches was old on arrival. It is reported on the
  * next fresh breach, or recorded when good samples end it; values between the two thresholds do
  * neither (EVAL-06). A clock that is set back also makes it fresh.
  */
@@ -272,7 +272,7 @@ function runBefore(
   return startMs;
 }
 
-/** Whether each is later than those before it, apart from repetitions. */
+/** True if each is later than those before it, apart from repetitions. */
 function isInOrder(series: readonly Observation[]): boolean {
   const times = new Set<number>();
   let newestMs = Number.NEGATIVE_INFINITY;

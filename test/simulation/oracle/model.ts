@@ -93,7 +93,7 @@ export class Model {
     if (incident?.id === current.id) current.reminders = incident.repeats;
   }
 
-  /** Whether this audience was notified of the firing, or may have been. */
+  /** True if this audience was notified of the firing, or may have been. */
   mayKnow({ incident, destination, recipient }: DeliveryContext): boolean {
     for (const { context } of this.deliveries.values()) {
       if (context.incident !== incident || context.destination !== destination) continue;

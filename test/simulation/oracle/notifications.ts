@@ -175,7 +175,7 @@ function isReasonTrue(context: DeliveryContext, { atMs }: Fact, model: Model): b
   }
 }
 
-/** Whether a newer message says, or has said, the same. */
+/** True if a newer message reports, or has reported, the same. */
 function isOutdated(context: DeliveryContext, model: Model): boolean {
   const reminders = model.incidents.get(context.incident)?.reminders ?? 0;
   return context.event === 'REPEATED' ? context.occurrence < reminders : reminders > 0;

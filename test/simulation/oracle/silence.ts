@@ -96,14 +96,14 @@ function* silences(byLabels: ByLabels, inMs: number) {
   }
 }
 
-/** Whether at least one member could watch all the time. */
+/** True if at least one member could watch all the time. */
 function isWatched({ cluster }: Run, lastMs: number, inMs: number): boolean {
   const dueMs = lastMs + inMs;
   if (cluster.isLeaderlessIn(lastMs, dueMs)) return false;
   return cluster.members.some((member) => member.isWellIn(lastMs, dueMs));
 }
 
-/** Whether it was watched, with at most one change of owner, and that one late. */
+/** True if it was watched, with at most one change of owner, and that one late. */
 function isCalm(run: Run, lastMs: number, inMs: number): boolean {
   const { cluster, lostAppends } = run;
   const watchedMs = lastMs + WATCHED_MS;
@@ -122,7 +122,7 @@ interface Silence {
   readonly inMs: number;
 }
 
-/** Whether it has fired since, or was still firing. */
+/** True if it has fired since, or was still firing. */
 function hasFired({ steps, held }: Facts, { force, vm, lastMs, inMs }: Silence): boolean {
   const { rule } = force;
   const isHeld = ({ incident }: Fact['step']['context']): boolean =>

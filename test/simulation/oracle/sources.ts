@@ -101,7 +101,7 @@ function turnsOf({ project, vm }: HostPair, { steps }: Facts): Turn[] {
   return turns;
 }
 
-/** Every stored row comes from the source whose turn it was. */
+/** Every stored row is from the source whose turn it was. */
 function* strangers(
   pair: HostPair,
   rows: readonly StoredRow[],

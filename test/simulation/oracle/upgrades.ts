@@ -1,5 +1,5 @@
 /**
- * Interrupted upgrades: an older program leaves alone what a newer one wrote. It moves no row of a
+ * Interrupted upgrades: an older program does not change rows of a newer one. It moves no row of a
  * newer version, and stops acting for a project that has one.
  */
 import { newerShares, programFormats } from '../../../actors/platform/host/formats.ts';

@@ -1,8 +1,8 @@
 /**
  * A running service with a project in which everything happens: 500 VMs, rules, incidents in each
  * state, deliveries with each outcome, trusted CI workflows, members of each role. It is started as
- * a user starts it, and collectors, keys and people fill it through its API, so it holds only what
- * a user could have. It also has an empty project.
+ * a user starts it, and collectors, keys and people fill it through its API, so it has only data
+ * that a user could create. It also has an empty project.
  *
  * Observations are an hour old and arrive in order, as a collector sends its buffer. Their own
  * times decide what follows.

@@ -49,7 +49,7 @@ export type Load = 'burn' | 'rest' | 'fill' | 'agent-off' | 'agent-hang';
 const SMALL: Shape = { vcpus: 1, memoryMib: 128 };
 /** A boot takes 4 s. The first one on a machine also queries QEMU's capabilities, for 10 s more. */
 const START_MS_MAX = 120_000;
-const COMMAND_MS_MAX = 60_000;
+const COMMAND_MS_MAX = 300_000;
 const POLL_MS = 200;
 
 const execute = promisify(execFile);

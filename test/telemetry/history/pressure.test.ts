@@ -1,4 +1,4 @@
-/** Flushes that do not wait for their hour, because a project has used most of its memory. */
+/** Flushes before their hour, because a project has used most of its memory. */
 import { test } from 'tap';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';

@@ -1,7 +1,6 @@
 /**
- * Merging and dropping in the background. The thread that receives samples continues meanwhile,
- * progress is visible, a stop halfway costs nothing, and damaged pages delay no other merge or
- * drop.
+ * Merging and dropping in the background. The thread that receives samples continues, progress is
+ * visible, a stop halfway costs nothing, and damaged pages delay no other merge or drop.
  *
  * Own process: it measures how busy the main thread is.
  */

@@ -190,7 +190,7 @@ test('text in chunks of any size is complete, in UTF-8', async (t) => {
   t.same(JSON.parse(text(encodeTexts(values))).data, values);
 });
 
-test('values are the same as bytes and as text, whatever they are', async (t) => {
+test('every value is written alike as bytes and as text', async (t) => {
   const random = seededRandom(11);
   const bits = new DataView(new ArrayBuffer(8));
   const anyDouble = () => {

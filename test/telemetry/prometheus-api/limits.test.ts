@@ -94,7 +94,7 @@ test('LIMIT-03: a query times out after 10 seconds, its caller is answered and i
   });
   const startMs = world.clock.now();
   while (!answered) {
-    // Nothing waits for the clock until the request has arrived.
+    // No part waits for the clock until the request has arrived.
     await world.clock.advance(10_000);
     await new Promise((resolve) => setImmediate(resolve));
   }

@@ -327,7 +327,7 @@ test('two histograms that differ only in name are refused at one step', async (t
   t.throws(() => rows('histogram_quantile', 0.5, input), { message: SAME_LABELS });
 });
 
-test('functions of native histograms find none', async (t) => {
+test('functions of native histograms return nothing', async (t) => {
   for (const name of ['avg', 'count', 'sum', 'stddev', 'stdvar']) {
     t.same(callFunction(`histogram_${name}`, [vector({ 'a=1': [1, 2, 3] })]).value, none);
   }

@@ -23,7 +23,7 @@ export interface FleetSink {
   write(project: string, rows: readonly ObservedRow[], source: string): Promise<void> | void;
   /**
    * Retires VMs that moved to another project or are gone, at most `RETIRE_AT_ONCE`. false: not
-   * yet, because rows of theirs are still on their way.
+   * yet, because some of their rows are still in flight.
    */
   retire(project: string, vms: readonly string[]): Promise<boolean>;
 }

@@ -23,7 +23,7 @@ export interface HostFiles {
   names(folder: string): Promise<readonly string[] | undefined>;
 }
 
-/** Where to read, and as which VM; tests pass their own files and commands. */
+/** Files to read, and the VM to report; tests pass their own files and commands. */
 export interface HostSourceOptions {
   readonly clock: Clock;
   /** This host's VM id: see `loadHostIdentity`. */

@@ -10,7 +10,7 @@ import { SeriesNames } from '../series-names.ts';
 import { Chunk } from './chunk-codec.ts';
 import { statisticsOf } from './statistics.ts';
 
-/** A chunk that differs from what was written. Times are Unix ms, both ends inclusive. */
+/** A chunk that differs from the written one. Times are Unix ms, both ends inclusive. */
 export interface DamagedChunk {
   /** Id of the chunk. */
   readonly chunk: number;
@@ -65,8 +65,7 @@ export function checkSomeChunks(database: SqliteDatabase, after: number): CheckS
   let [chunks, rows, samples, bytes] = [0, 0, 0, 0];
   for (const place of places) {
     const found = inspect(place, () => read.get(place.chunk)?.data, names);
-    // Merged into another or dropped meanwhile: the merged one has a higher id and is checked
-    // later.
+    // It was merged into another or dropped: the merged one has a higher id and is checked later.
     if (found === undefined) continue;
     chunks++;
     rows += place.rows;

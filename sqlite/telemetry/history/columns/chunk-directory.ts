@@ -54,8 +54,8 @@ export class ChunkDirectory {
   }
 
   /**
-   * Applies commits made before the call; takes microseconds if there are none. Commits made
-   * meanwhile may be applied too, and are checked again by the next call.
+   * Applies commits made before the call; takes microseconds if there are none. Later commits may
+   * be applied too, and are checked again by the next call.
    */
   refresh(): void {
     const version = this.#statements.version.get() as number;

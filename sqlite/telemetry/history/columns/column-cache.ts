@@ -49,7 +49,7 @@ export class ColumnCache {
     return this.#now;
   }
 
-  /** Begins a new use: a query. Everything that it touches is kept until the next one. */
+  /** Begins a new use: a query. Its columns are kept until the next use. */
   tick(): void {
     if (this.#bytes > this.#bytesMax) this.#makeRoom();
     this.#now++;

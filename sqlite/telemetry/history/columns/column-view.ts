@@ -17,7 +17,7 @@ import type { DayDeps } from './day-columns.ts';
 import { VmHistory } from './vm-history.ts';
 
 /**
- * Number of restarts of a read because chunks were merged meanwhile; in practice merges are seconds
+ * Number of restarts of a read because chunks were merged during it; in practice merges are seconds
  * apart.
  */
 const TRIES = 5;
@@ -95,7 +95,7 @@ export class ColumnView {
     this.#directory.refresh();
   }
 
-  /** Repeats the read while a chunk that it needs was merged into another meanwhile. */
+  /** Repeats the read as long as a chunk that it needs is merged into another during the read. */
   reading<T>(vm: VmHistory, read: () => T): T {
     for (let tries = 1; ; tries++) {
       try {

@@ -200,7 +200,7 @@ export class HeadSegment implements Segment {
     return this.#layout ? [columnLayout(this.#layout)] : [];
   }
 
-  /** Nothing is loaded here: `refresh` has loaded the requested columns. */
+  /** Loads nothing: `refresh` has loaded the requested columns. */
   load(): void {}
 
   /** Use does not matter here: the head itself is bounded. */

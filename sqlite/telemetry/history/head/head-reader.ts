@@ -1,7 +1,7 @@
 /**
  * Reads the head from any thread without stopping its writer. Rows are copied between two reads of
  * the VM's sequence lock, and copied again if it has moved, so no reader sees half a row or half a
- * change. Nothing read before the second one is trusted or followed out of bounds.
+ * change. Before the second read, no value is trusted or followed out of bounds.
  */
 
 import { type SeriesKey, splitSeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
@@ -27,7 +27,7 @@ import {
 } from './memory.ts';
 import { type HeadPlace, type Look, SharedHead, textsOf } from './shared-head.ts';
 
-/** Which rows and series of a VM to copy; without a field, all of them. */
+/** Rows and series of a VM to copy; an absent field means all. */
 export interface HeadSelection {
   /** Both inclusive, Unix ms; absent = all. */
   readonly fromMs?: number;

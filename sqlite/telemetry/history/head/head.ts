@@ -360,8 +360,7 @@ export class Head {
     }
     const slab = new Slab(this.#memory, place, this.#options.flushedSequenceOf(project, vm));
     const idle = { pendingSequence: 0, pendingSinceMs: 0, pendingRows: 0, newestReceivedMs: 0 };
-    // Its own rows may be among the rejected ones, if it was not in the head yet or had left
-    // meanwhile.
+    // Its own rows may be among the rejected ones, if it was not in the head yet or has left it.
     const refusedSequence = this.#refused.get(project)?.firstSequence ?? 0;
     const made: HeadVm = {
       project,

@@ -10,7 +10,7 @@
  *   text (cells): id · length in bytes · UTF-8
  *
  * Every block is charged to one project. A text is held by the VMs that use it in rows, columns or
- * names, and is freed with the last of them. A reader finds texts between the same two looks at the
+ * names, and is freed with the last of them. A reader finds texts between the same two reads of the
  * VM's lock as its rows: while the lock is unchanged, the VM holds them. Ids of texts are never
  * reused, so a reader may cache the text of an id.
  */
@@ -88,7 +88,7 @@ const CELLS_GROWTH_BYTES = 1024 * 1024;
 const HEAD_BYTES_MAX = 2 ** 30;
 /**
  * Maximum share of the projects together; a single project may take all of it. The rest is for
- * projects that arrive later and for rows accepted meanwhile.
+ * projects that arrive later and for rows that are being accepted.
  */
 const POOL_SHARE = 7 / 8;
 /**

@@ -73,7 +73,7 @@ export class MissingRows {
 
   /**
    * The result of `read`, provided that none of the project's rows in the time range was missing
-   * meanwhile; both ends inclusive, Unix ms. Throws `HistoryError` INCOMPLETE.
+   * during the read; both ends inclusive, Unix ms. Throws `HistoryError` INCOMPLETE.
    */
   whole<T>(project: string, fromMs: number, toMs: number, read: () => T): T {
     return this.#certain(project, read, (span) => span.fromMs <= toMs && span.toMs >= fromMs);

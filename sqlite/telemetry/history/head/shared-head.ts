@@ -1,6 +1,6 @@
 /**
  * The head's memory as seen by a reading thread: the entry of each VM, and its content between two
- * reads of the VM's sequence lock. Nothing read before the second one is trusted or followed out of
+ * reads of the VM's sequence lock. Before the second read, no value is trusted or followed out of
  * bounds, least of all texts: their cells may have been reused.
  */
 import { Buffer } from 'node:buffer';
@@ -55,7 +55,7 @@ export interface PlaceListener {
   onGone(project: string, vm: string): void;
 }
 
-/** One look at an entry, valid only if the lock is unchanged afterwards. */
+/** One read of an entry, valid only if the lock is unchanged afterwards. */
 export interface Look {
   readonly entry: number;
   readonly lock: number;
@@ -264,8 +264,8 @@ export class HeadColumns {
 
   /**
    * Copies columns. `wanted` returns the requested cells of a row, given the layout; it may be
-   * called again if the rows were changed meanwhile. `known`: a layout seen before of this VM,
-   * which is tried first. A VM that has left the head has no rows.
+   * called again if the rows were changed during the call. `known`: a layout seen before of this
+   * VM, which is tried first. A VM that has left the head has no rows.
    */
   cut(
     { slot, generation }: HeadPlace,

@@ -178,7 +178,7 @@ export class Flusher {
       if (++this.#looks % LOOKS_A_UPKEEP === 0) await this.#keepUp();
       this.#fault = undefined;
     } catch (error) {
-      // Retried at the next check; meanwhile `stats` reports it, and the log keeps the rows.
+      // Retried at the next check. Until then `stats` reports it, and the log keeps the rows.
       this.#fault = error instanceof Error ? error.message : String(error);
     }
   }

@@ -3,8 +3,8 @@
  * its own. A query engine in a worker uses it directly.
  *
  * The head is read before the chunks. A row leaves the head only after its chunk is committed, so a
- * row that is flushed meanwhile is found in at least one of the two, and merging by time keeps it
- * once.
+ * row that is flushed during a read is found in at least one of the two, and merging by time keeps
+ * it once.
  */
 
 import type { Statement } from 'better-sqlite3';

@@ -105,12 +105,12 @@ export class SupervisedThread {
     return this.#hardStops;
   }
 
-  /** Whether a call would be attempted: false for a while after a failed start. */
+  /** True if a call would be attempted: false for a while after a failed start. */
   get isAvailable(): boolean {
     return this.#worker !== undefined || this.#pause.leftMs === 0;
   }
 
-  /** Whether a call would begin at once: false before and during the start of the thread. */
+  /** True if a call would begin at once: false before and during the start of the thread. */
   get isReady(): boolean {
     return this.#worker !== undefined && this.#hasStarted;
   }
@@ -133,8 +133,8 @@ export class SupervisedThread {
 
   /**
    * Calls a method of the thread. Throws `HistoryError`: of the method; UNAVAILABLE if the thread
-   * dies meanwhile or recently failed to start; OUT_OF_MEMORY; or CLOSED. If `signal` aborts, its
-   * reason is thrown at once, and the thread stops the call as soon as it can.
+   * dies during the call or recently failed to start; OUT_OF_MEMORY; or CLOSED. If `signal` aborts,
+   * its reason is thrown at once, and the thread stops the call as soon as it can.
    */
   async call(method: string, argument: unknown, signal?: AbortSignal): Promise<unknown> {
     if (this.#closed) throw new HistoryError('CLOSED', `The ${this.#options.name} is closed`);

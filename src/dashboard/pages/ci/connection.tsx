@@ -59,7 +59,7 @@ export function Page({ parameters }: PageProps): VNode {
   );
 }
 
-/** Why it gives no access now, if so. */
+/** Why the connection gives no access now, if it gives none. */
 function Standing({ connection }: { readonly connection: Connection }): VNode | null {
   const { state, disabledReason, effectiveCapabilities } = connection;
   if (state === 'DISABLED') {

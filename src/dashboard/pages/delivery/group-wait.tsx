@@ -1,4 +1,4 @@
-/** How long messages of a destination wait for further incidents of their rule. */
+/** Field for the time that messages of a destination wait for further incidents of their rule. */
 import type { VNode } from 'preact';
 import { SelectField } from '../../components/fields.tsx';
 import { formatDuration } from '../../messages/format.ts';

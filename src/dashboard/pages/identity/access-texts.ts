@@ -54,7 +54,7 @@ export const texts = localized({
     keys: 'Personal keys of this project are permanently revoked. Programs that use them are rejected from the next request on.',
     sessions:
       'Sessions stay valid for other projects. In this project, all requests are rejected from now on, and open pages stop updating.',
-    mail: 'Mail destinations send nothing more to this person.',
+    mail: 'Mail destinations no longer notify this person.',
     stays:
       'Rules, destinations, service accounts and their keys stay. An OWNER can invite the person again.',
     removed: (who: string) => `${who} is no longer a member`,
@@ -71,7 +71,7 @@ export const texts = localized({
     lastUsed: 'Last used',
     refused: (count: string) => (count === '1' ? 'refused once' : `refused ${count} times`),
     refusedHelp: (reason: string) =>
-      `Someone still uses this key, and is refused. The last reason: ${reason}. The activity has the times.`,
+      `This key is still used, and rejected each time. The last reason: ${reason}. The activity has the times.`,
     usedMeaning: 'The time of last use can lag by up to 15 minutes.',
     short: { 'monitoring.read': 'read', 'monitoring.write': 'write' },
     nothing: 'nothing',

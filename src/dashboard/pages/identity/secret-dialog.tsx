@@ -17,7 +17,7 @@ export interface SecretDialogProps<Request, T> extends ChangeDialogProps<Request
   readonly label: (response: T) => string;
   /** Undefined if it cannot be shown again. */
   readonly secretOf: (response: T) => string | undefined;
-  /** What to do with the secret, shown next to it. */
+  /** Instructions for the secret, shown next to it. */
   readonly note?: (response: T) => ComponentChildren;
   /** Revokes the result and starts again; shown instead of a lost secret. */
   readonly replace: (response: T) => ComponentChildren;

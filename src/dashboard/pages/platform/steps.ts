@@ -22,7 +22,7 @@ export interface StepFacts {
 export interface Step {
   readonly key: StepKey;
   readonly state: StepState;
-  /** The page on which it is done, if this version has it. */
+  /** Page of the step, if this version has it. */
   readonly page: string;
   readonly needs: Role;
   /** The equivalent command. */

@@ -33,7 +33,7 @@ export type OpenTunnel = (
   done: Dialled,
 ) => void;
 
-/** Time in which the proxy has to answer, ms. It connects to the receiver meanwhile. */
+/** Time in which the proxy has to answer, ms. It includes the connection to the receiver. */
 const ANSWER_MS = 5_000;
 const ANSWER_BYTES_MAX = 16 * 1024;
 
@@ -90,7 +90,7 @@ export function createEgressProxy(options: EgressProxyOptions): OpenTunnel {
             answeredMs = clock.elapsed();
             return done(failure, opened);
           }
-          // Only a proxy that answered others meanwhile waits for the receiver.
+          // A proxy that answered others in that time is only waiting for the receiver.
           const isReceiver = answeredMs >= startedMs;
           done(isReceiver ? new NotReached('no answer') : new ProxyFault('does not answer'), null);
         });
@@ -190,7 +190,7 @@ function loginOf({ url, passwordFile = null }: EgressProxySettings): () => strin
       if (passwordFile !== null)
         last = readSecretFile('SVC_WEBHOOK_PROXY_PASSWORD_FILE', passwordFile);
     } catch (error) {
-      // While the file is replaced, the password of before works.
+      // While the file is replaced, the previous password works.
       if (!(error instanceof ConfigError)) throw error;
     }
     const text = `${decodeURIComponent(username)}:${last}`;

@@ -495,7 +495,7 @@ function isTlsFault(code: unknown): boolean {
   return code === 'EPROTO' || /^ERR_(?:SSL|TLS)_/.test(String(code));
 }
 
-/** The code, if it has the form of one. Other text could come from anyone. */
+/** The code, if it has the form of one. Other text could be from anyone. */
 function codeInBrackets(code: unknown): string {
   return typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? ` (${code})` : '';
 }

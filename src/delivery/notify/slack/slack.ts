@@ -155,7 +155,7 @@ function judgeSlack(answer: Answer): Judgement {
   const { httpStatus, text } = answer;
   const word = text.trim();
   if (httpStatus === 200) {
-    // Any other 200 answer does not come from Slack, but from a captive portal, for example.
+    // Any other 200 answer is not from Slack, but from a captive portal, for example.
     return word === 'ok' ? judgement.accepted : judgement.failed('Slack answered 200 without "ok"');
   }
   if (httpStatus === 413 || (httpStatus === 400 && SIZE_ERRORS.test(word))) {

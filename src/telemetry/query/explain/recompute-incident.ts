@@ -15,6 +15,7 @@ import {
   type RecomputedPath,
   recomputePath,
 } from '../../../../streams/alerting/evaluation/recompute-path.ts';
+import { unevaluable } from '../../../../streams/alerting/evaluation/timeline.ts';
 import { duration, utcTime } from '../../../../streams/alerting/wording.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import {
@@ -22,7 +23,7 @@ import {
   GAP_TOLERANCE_MS,
   type ObservedValue,
 } from '../../../../streams/telemetry/entry.ts';
-import { AGE_METRIC } from '../../../../streams/telemetry/metrics/catalogue.ts';
+import { AGE_METRIC, metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
 import { seriesNamesOf } from '../../../../streams/telemetry/metrics/query.ts';
 import type { VmColumns } from '../../../../streams/telemetry/samples/columns.ts';
 import { readFromMs } from '../preview/alert-preview.ts';
@@ -46,7 +47,7 @@ export interface RecomputeRequest {
   readonly retainedFromMs: number;
 }
 
-/** What stored samples show about an incident's decision. `detail` is a sentence for people. */
+/** Evidence of the stored samples on an incident's decision. `detail` is a sentence for people. */
 export interface Recomputation {
   readonly status: 'AGREES' | 'DIFFERS' | 'NOT_POSSIBLE';
   readonly detail: string;
@@ -67,6 +68,10 @@ export function recomputeIncident(
 ): Recomputation {
   if (request.startedMs < request.retainedFromMs) {
     const detail = 'Its samples are older than the retention of history';
+    return { status: 'NOT_POSSIBLE', detail };
+  }
+  if (!metricCatalogue.has(request.rule.metricId) || unevaluable(request.rule)) {
+    const detail = 'Another version of the service evaluated its rule';
     return { status: 'NOT_POSSIBLE', detail };
   }
   try {

@@ -281,7 +281,7 @@ class VmFinds {
   readonly #finds = new Map<LabelledVm, Find>();
   #bytes = 0;
 
-  /** Approximate memory it retains, bytes, excluding what the column cache counts. */
+  /** Approximate retained memory, bytes, without the column cache. */
   get bytes(): number {
     return this.#bytes;
   }

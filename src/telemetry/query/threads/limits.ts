@@ -65,8 +65,8 @@ export const QUERY_BYTES_MAX = 512 * MIB;
 /** About as many samples as a thread can read in the time limit of a query. */
 export const QUERY_SAMPLES_MAX = 1_000_000_000;
 /**
- * Maximum number of samples that a preview may have to read: sampling intervals times VMs. It is
- * about what a thread can fold in the time limit of a query; a week of 200 VMs is 4 million.
+ * Maximum number of samples that a preview may have to read: sampling intervals times VMs. A thread
+ * folds about that many in the time limit of a query; a week of 200 VMs is 4 million.
  */
 export const PREVIEW_SAMPLES_MAX = 10_000_000;
 /** Maximum number of VMs in one replay of a rule. */

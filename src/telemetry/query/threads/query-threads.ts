@@ -192,7 +192,7 @@ export class QueryThreads {
     this.#waiting.add(waiting);
     try {
       this.#settle();
-      // Free threads have taken what they can, so the bound applies to queries that found none.
+      // Free threads have taken queries already, so the bound applies to the queries left over.
       if (this.#turns.waiting > WAITING_MAX && this.#turns.leave(turn)) {
         throw new HistoryError('OVERLOADED', `${WAITING_MAX} queries are already waiting`);
       }
@@ -241,7 +241,7 @@ export class QueryThreads {
     return error;
   }
 
-  /** Yields and starts what it can, now and again at the next time at which that may change. */
+  /** Yields and starts queries as far as possible, and repeats this at the next relevant time. */
   #settle(): void {
     if (this.#closing.signal.aborted) return;
     this.#cancelLook();

@@ -1,8 +1,8 @@
 /**
- * Writer and reader of checkpoints: `ByteWriter` and `ByteReader`, and what is frequent in a state.
- * Times are close to the one written before them, readings are close to the one before them in
- * their series, and a text may hold half of a surrogate pair, which UTF-8 cannot. Every double is
- * restored bit for bit; NaN has one form.
+ * Writer and reader of checkpoints: `ByteWriter` and `ByteReader`, with the frequent values of a
+ * state. Times are close to the one written before them, readings are close to the one before them
+ * in their series, and a text may hold half of a surrogate pair, which UTF-8 cannot. Every double
+ * is restored bit for bit; NaN has one form.
  */
 import { Buffer } from 'node:buffer';
 import { ByteReader, malformed } from '../../../telemetry/samples/byte-reader.ts';

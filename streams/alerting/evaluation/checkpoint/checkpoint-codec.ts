@@ -8,8 +8,7 @@
  *     edges   undecided ones, which are kept beside the state
  *
  * Each part ends with a checksum over its bytes and its name. Routes and plans of rows, sets of a
- * rule's VMs and sums are made again. The head has the sums as well, so that a missing VM is
- * noticed.
+ * rule's VMs and sums are rebuilt. The head has the sums as well, so that a missing VM is noticed.
  */
 import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
@@ -41,7 +40,7 @@ import { readVm, type Shared, writeVm } from './vm-form.ts';
  */
 export const CHECKPOINT_FORM = 1;
 
-/** A checkpoint, or a part of one, that differs from what was written, or is of another form. */
+/** A checkpoint, or a part of one, that differs from the written one or has another form. */
 export class DamagedCheckpoint extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -70,7 +69,7 @@ const evaluationRule = record<EvaluationRule>({
   fromMs: optional(time),
 });
 
-/** Fields of a state that are parts of VMs, are made again, or have one value in a live state. */
+/** Fields of a state that are parts of VMs, are rebuilt, or have one value in a live state. */
 type StateElsewhere =
   | 'projects'
   | 'retired'
@@ -111,7 +110,7 @@ const stateFields = record<Omit<EvaluationState, StateElsewhere>>({
   lastSweepMs: time,
 });
 
-/** Fields of a project that are parts of VMs or of the state, or are made again. */
+/** Fields of a project that are parts of VMs or of the state, or are rebuilt. */
 type ProjectElsewhere = 'vms' | 'retired' | 'facts' | 'instancesMax' | 'version';
 
 /** A project with rules; `vms` is the number of its watched VMs. */
@@ -131,7 +130,7 @@ const projectHead = record<ProjectHead>({
   vms: number,
 });
 
-/** Numbers of what the parts of VMs have to contain. */
+/** Totals that the parts of all VMs must reach. */
 interface Census {
   readonly projects: readonly ProjectHead[];
   readonly facts: number;
@@ -170,8 +169,8 @@ export function encodeHead(state: EvaluationState): Uint8Array {
 }
 
 /**
- * The VMs of a live state, one by one. Nothing may be folded until the last one. The bytes of a VM
- * can change without a row of its own: with a tick, a marker, or another blind window.
+ * The VMs of a live state, one by one. No entry may be folded before the last one. The bytes of a
+ * VM can change without a row of its own: with a tick, a marker, or another blind window.
  */
 export function* encodedVms(state: EvaluationState): Generator<EncodedVm> {
   const { facts, retired, projects } = state;
@@ -210,7 +209,7 @@ export function restoreVm(state: EvaluationState, { project, vm, data }: Encoded
   decoded(data, vmName(project, vm), (reader) => readVm(reader, { state, project, vm }, shared));
 }
 
-/** Ends the restoration: all VMs that the head counts are there. Throws `DamagedCheckpoint`. */
+/** Ends the restoration: all VMs that the head counts are present. Throws `DamagedCheckpoint`. */
 export function endRestore(state: EvaluationState): void {
   const { expected } = restorationOf(state);
   const restored = censusOf(state);

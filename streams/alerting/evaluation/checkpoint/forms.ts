@@ -127,7 +127,7 @@ export function word<T extends string>(known: readonly T[]): Form<T> {
   };
 }
 
-/** A number that is one of a few. */
+/** A number from a fixed list. */
 export function oneOf<T extends number>(known: readonly T[]): Form<T> {
   return {
     write: (to, value) => to.varint(value),

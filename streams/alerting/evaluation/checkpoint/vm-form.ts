@@ -41,7 +41,7 @@ export interface Shared {
 
 type Retirement = Omit<RetiredVm, 'project' | 'vm'>;
 
-/** What precedes the buffers of a watched VM. */
+/** Head of a watched VM, before its buffers. */
 interface VmHead {
   readonly retired: Retirement | undefined;
   readonly facts: VmFacts | undefined;
@@ -49,8 +49,8 @@ interface VmHead {
 }
 
 /**
- * Fields of a watched VM that belong to its place, follow from its retirement, or are made again
- * with the next row.
+ * Fields of a watched VM that belong to its slot, follow from its retirement, or are rebuilt with
+ * the next row.
  */
 type WatchedElsewhere = 'vm' | 'generation' | 'facts' | 'buffers' | 'routes' | 'routesVersion';
 
@@ -70,7 +70,7 @@ const vmHead = record<VmHead>({
   ),
 });
 
-/** What precedes the other fields of a buffer. */
+/** Head of a buffer, before its other fields. */
 interface BufferHead extends Pick<SeriesBuffer, 'metricId' | 'labels'> {
   readonly generation: number | undefined;
   readonly suppressed: readonly SuppressedStretch[];
@@ -88,7 +88,7 @@ const bufferHead = record<BufferHead>({
   suppressed: list(record<SuppressedStretch>({ ...stretchFields, isBlind: flag }), 3),
 });
 
-/** What precedes the other fields of an instance: its rule, and its place among the open ones. */
+/** Head of an instance, before its other fields: its rule, and its position among the open ones. */
 interface InstanceHead {
   readonly rule: string;
   readonly evaluationRevision: number;
@@ -159,7 +159,7 @@ function writeBuffer(to: CheckpointWriter, buffer: SeriesBuffer, state: Evaluati
   }
 }
 
-/** Where a buffer belongs. */
+/** Owner of a buffer. */
 interface BufferPlace {
   readonly state: EvaluationState;
   readonly project: WatchedProject;

@@ -537,7 +537,7 @@ async function signedIn(
   const phone = await chromium.visitor(pagesOf(program.demo), PHONE);
   await phone.page.goto(`/${incident}`);
   const requested = new URL(phone.page.url());
-  t.equal(requested.pathname, '/auth/sign-in', 'a signed-out user is asked to sign in');
+  t.equal(requested.pathname, '/auth/sign-in', 'a signed-out user gets a request to sign in');
   t.equal(requested.searchParams.get('return'), `/${incident}`);
   // In the format of the mailed link.
   const link = new URL(signInUrl);

@@ -111,7 +111,7 @@ test('access to a project', needs('chromium'), async (t) => {
   );
 
   await t.test(
-    'DASH-14: the only owner can neither leave nor be demoted, and is told why',
+    'DASH-14: the only owner can neither leave nor be demoted, and sees the reason',
     async (t) => {
       await open();
       const { displayName } = await owner.call(`${PROJECTS}/GetSelf`, {});

@@ -79,7 +79,7 @@ test(
       await page.getByLabel('Email address').fill(EMAIL);
       await page.getByRole('button', { name: 'Send me a link' }).click();
       await page.getByRole('heading', { name: 'Check your mail' }).waitFor();
-      // Others come too: owners are told of what happens in the project.
+      // Others arrive too: owners are notified of changes in the project.
       mailedLink = await until('the link is there', () => {
         const letters = mail.mails.slice(taken).map(bodyOf);
         return letters.flatMap((body) => /http:\S+svc_link\S+/.exec(body) ?? []).at(-1);

@@ -10,7 +10,7 @@ import { startReceiver } from '../../../support/receiver.ts';
 t.setTimeout(840_000);
 
 test('a stranger sees readings, saves a rule, loads the CPU and gets a signed webhook', {
-  timeout: 300_000,
+  timeout: 840_000,
 }, async (t) => {
   const folder = dataFolder(t);
   const receiver = await startReceiver(t);

@@ -55,7 +55,7 @@ async function keepAndKill(folder: string, nowMs: number, afterMs: number): Prom
   return signal === 'SIGKILL';
 }
 
-/** What is wrong with a VM's readings; undefined if nothing is. */
+/** The problem of a VM's readings; undefined if they are right. */
 function faultOf(history: History, vm: string, nowMs: number): string | undefined {
   const { timesMs, series, conflicts } = history.readNow({ ...everything, vm });
   const wanted = [...(times.get(vm) ?? [])]

@@ -1,8 +1,8 @@
 /**
  * Places where the engine follows a later Prometheus than 3.5.3, as the conformance scripts
  * require, and where Prometheus's own answer is wrong or random. A difference that one of these
- * explains is not a failure; it is counted. Each states what the answers must still have in common:
- * a word in the expression alone explains nothing.
+ * explains is not a failure; it is counted. Each states the properties that the answers must share:
+ * a word in the expression alone explains no difference.
  */
 import {
   type Answer,

@@ -1,5 +1,5 @@
 /**
- * What an on-call engineer reads first: severity, rule, place, start, and the value against the
+ * Facts for the on-call engineer: severity, rule, place, start, and the value against the
  * threshold. Then attention, and reasons to distrust the data.
  */
 

@@ -1,6 +1,6 @@
 /**
  * A preview as displayed: its range, the lane of each series, and its traced readings. Pure.
- * Nothing is decided here; it only positions what the service evaluated.
+ * Nothing is decided here; it only positions the evaluation of the service.
  */
 import { position, type Scale } from '../../../charts/axis.ts';
 import type { HistoryData } from '../../../charts/history-data.ts';
@@ -123,7 +123,7 @@ export function laneShapes(
   return shapes;
 }
 
-/** What a lane says in words. */
+/** Text of a lane. */
 export interface LaneCounts {
   readonly firings: number;
   /** Runs that did not fire. */

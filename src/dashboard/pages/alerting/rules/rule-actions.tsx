@@ -1,4 +1,4 @@
-/** Pausing, resuming and deleting a rule. Each dialog first says what it retires. */
+/** Pausing, resuming and deleting a rule. Each dialog first lists the incidents that it retires. */
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { ActDialog, useDialogs } from '../../../components/act-dialog.tsx';

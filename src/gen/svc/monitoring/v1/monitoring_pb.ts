@@ -891,7 +891,7 @@ export const ExpandedMonitoring_State = {
   OFF: 1,
 
   /**
-   * A token waits for an agent to enrol. An agent that enrolled before keeps working meanwhile.
+   * A token waits for an agent to enrol. An agent that enrolled before keeps working until then.
    *
    * @generated from enum value: OFFERED = 2;
    */
