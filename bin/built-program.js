@@ -9,11 +9,16 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
  * Size and time of the last change, and none for a file that does not exist. Like make, it reads no
- * content: a command would wait for a thousand files.
+ * content: a command would wait for a thousand files. Archives and images keep whole seconds.
  */
 export function stampOf(path) {
   const file = statSync(path, { throwIfNoEntry: false });
-  return file && `${file.size} ${file.mtimeMs}`;
+  return file && `${file.size} ${secondOf(file)}`;
+}
+
+/** Second of the last change. */
+export function secondOf({ mtimeMs }) {
+  return Math.floor(mtimeMs / 1000);
 }
 
 /**

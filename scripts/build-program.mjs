@@ -11,7 +11,6 @@
  */
 import { createHash } from 'node:crypto';
 import {
-  copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -23,8 +22,9 @@ import {
 } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { stampOf } from '../bin/built-program.js';
+import { secondOf, stampOf } from '../bin/built-program.js';
 import { packageFolder } from './build-dashboard.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -43,6 +43,9 @@ const THREADS = [
   'src/telemetry/query/list-thread.ts',
   'src/telemetry/query/query-thread.ts',
 ];
+
+/** File systems take their times from a clock that is a few milliseconds behind. */
+const MARGIN_MS = 20;
 
 /** Files that modules read beside themselves. */
 const BESIDE = ['src/cli/svc.service', 'src/cli/svc-agent.service', 'src/cli/svc-collect.service'];
@@ -63,28 +66,50 @@ const ALSO = [
  */
 export async function buildProgram({ folder = join(root, 'dist'), isRelease = false } = {}) {
   mkdirSync(folder, { recursive: true });
+  // Stamps have whole seconds: a file that was saved just before must not look as if saved later.
+  if (!isRelease) await sleep(MARGIN_MS + 1000 - (Date.now() % 1000));
   const next = join(folder, `program.new-${process.pid}`);
-  rmSync(next, { recursive: true, force: true });
-  mkdirSync(next);
-  const startedMs = statSync(next).mtimeMs;
-  const { metafile, outputFiles } = await bundle();
+  try {
+    rmSync(next, { recursive: true, force: true });
+    mkdirSync(next);
+    const started = secondOf(statSync(next));
+    const { metafile, outputFiles } = await bundle();
+    const name = `program-${writeBundle(next, metafile, outputFiles)}`;
+    moveTo(join(folder, name), next);
+    const before = manifestIn(folder)?.folder;
+    const stamps = isRelease ? {} : stampsOf(Object.keys(metafile.inputs), started);
+    writeFileSync(join(folder, 'program.json'), `${JSON.stringify({ folder: name, stamps })}\n`);
+    if (!isRelease && before !== name) removeOlder(folder, [name, before]);
+  } finally {
+    rmSync(next, { recursive: true, force: true });
+  }
+}
+
+/** Writes the files of the bundle, and returns their digest. */
+function writeBundle(folder, metafile, outputFiles) {
   const digest = createHash('sha256');
   for (const { path, contents } of outputFiles) {
     const name = basename(path);
     const bytes = name.endsWith('.map') ? linesOf(Buffer.from(contents).toString()) : contents;
-    writeFileSync(join(next, name.replace(/\.map$/, '.lines')), bytes);
+    writeFileSync(join(folder, name.replace(/\.map$/, '.lines')), bytes);
     digest.update(`${name}\0`).update(bytes);
   }
-  for (const path of BESIDE) copyFileSync(join(root, path), join(next, basename(path)));
-  writeFileSync(join(next, 'LICENSES.txt'), licensesOf(metafile));
-  const name = `program-${digest.digest('hex').slice(0, 12)}`;
-  if (existsSync(join(folder, name))) rmSync(next, { recursive: true });
-  else renameSync(next, join(folder, name));
-  const before = manifestIn(folder)?.folder;
-  const stamps = isRelease ? {} : stampsOf(Object.keys(metafile.inputs), startedMs);
-  writeFileSync(`${folder}/program.json.new`, `${JSON.stringify({ folder: name, stamps })}\n`);
-  renameSync(`${folder}/program.json.new`, `${folder}/program.json`);
-  if (!isRelease && before !== name) removeOlder(folder, [name, before]);
+  for (const path of BESIDE) {
+    const bytes = readFileSync(join(root, path));
+    writeFileSync(join(folder, basename(path)), bytes);
+    digest.update(`${path}\0`).update(bytes);
+  }
+  writeFileSync(join(folder, 'LICENSES.txt'), licensesOf(metafile));
+  return digest.digest('hex').slice(0, 12);
+}
+
+/** A folder of that name has the same content: it was built before, or by another process. */
+function moveTo(folder, next) {
+  try {
+    renameSync(next, folder);
+  } catch (error) {
+    if (!existsSync(folder)) throw error;
+  }
 }
 
 async function bundle() {
@@ -125,12 +150,12 @@ async function bundle() {
  * The stamp of each file of the project that the build read. One that changed meanwhile gets none
  * that it can ever have, so that the next start builds again. Packages change by installation only.
  */
-function stampsOf(inputs, startedMs) {
+function stampsOf(inputs, started) {
   const own = inputs.filter((path) => !/(^|\/)node_modules\//.test(path));
   return Object.fromEntries(
     [...own, ...ALSO].sort().map((path) => {
       const file = join(root, path);
-      const isChanging = existsSync(file) && statSync(file).mtimeMs >= startedMs;
+      const isChanging = existsSync(file) && secondOf(statSync(file)) >= started;
       return [path, isChanging ? 'changed during the build' : stampOf(file)];
     }),
   );
