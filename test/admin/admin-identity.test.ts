@@ -406,7 +406,10 @@ test('HOOK-26: svc admin bounce reads a returned mail from a pipe', async (t) =>
     await outcome(postfix.replace('Status: 5.1.1', 'Status: 5.7.1')),
     /not about the address/,
   );
-  t.match(await outcome('Subject: Out of office\n\nI am away'), /^Ignored: the mail is not a delivery report/);
+  t.match(
+    await outcome('Subject: Out of office\n\nI am away'),
+    /^Ignored: the mail is not a delivery report/,
+  );
   const away = await svc(['admin', 'bounce', '--data', dataFolder(t)], {}, postfix);
   t.equal(away.code, 75, 'EX_TEMPFAIL: the mail server tries again');
 });
