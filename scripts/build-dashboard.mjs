@@ -1,7 +1,7 @@
 /**
- * `npm run dashboard`, and a part of `prepare`: builds the dashboard into `dist/dashboard`. Plain
- * JavaScript for any Node that runs npm (20 and newer), because `npm ci` runs it before the pinned
- * Node is used.
+ * `npm run dashboard`, and a part of scripts/build.mjs: builds the dashboard into `dist/dashboard`.
+ * Plain JavaScript for any Node that runs npm (20 and newer), because `npm ci` runs it before the
+ * pinned Node is used.
  *
  *     src/dashboard/main.tsx  -> main-HASH.js and a chunk for each page, loaded when it is opened
  *     src/dashboard/theme.ts  -> theme-HASH.js, a classic script that runs before anything is
@@ -248,6 +248,11 @@ function typeOf(name) {
   return type;
 }
 
+/** Folder of the package that a module belongs to; undefined for a module of the project. */
+export function packageFolder(path) {
+  return /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0];
+}
+
 /** The packages whose code is in the output, with their licences. */
 function licensesOf(outputs) {
   const paths = Object.values(outputs).flatMap(({ inputs }) =>
@@ -255,10 +260,7 @@ function licensesOf(outputs) {
       bytesInOutput > 0 ? [path] : [],
     ),
   );
-  const folders = paths.flatMap((path) => {
-    const found = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path);
-    return found ? [found[0]] : [];
-  });
+  const folders = paths.flatMap((path) => packageFolder(path) ?? []);
   const parts = [...new Set(folders)].sort().map((folder) => {
     const { name, version, license } = JSON.parse(
       readFileSync(join(root, folder, 'package.json'), 'utf8'),
@@ -272,7 +274,8 @@ function licensesOf(outputs) {
     if (!file) throw new Error(`${name} has no licence file, whose text must be delivered with it`);
     return `${name} ${version} (${license})\n\n${readFileSync(join(root, folder, file), 'utf8')}`;
   });
-  return parts.join(`\n${'-'.repeat(80)}\n\n`);
+  const icons = readFileSync(join(sources, 'LICENSE-lucide.txt'), 'utf8');
+  return [...parts, `lucide, the icons\n\n${icons}`].join(`\n${'-'.repeat(80)}\n\n`);
 }
 
 /**
@@ -298,27 +301,4 @@ function writeAll(folder, files) {
   rmSync(old, { recursive: true, force: true });
 }
 
-/** The native program is an optional dependency. Without it, the service runs without the pages. */
-function isWithoutEsbuild(error) {
-  return error?.code === 'ERR_MODULE_NOT_FOUND' || /could not be found/.test(error?.message ?? '');
-}
-
-/**
- * `npm start` rebuilds after changes, so that it shows what "git pull" fetched. If that fails, the
- * service starts with the existing build, and its banner reports the problem.
- */
-const isBeforeStart = process.argv.includes('--if-changed');
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  try {
-    if (!isBeforeStart || !isCurrent()) await buildDashboard();
-  } catch (error) {
-    if (!isBeforeStart && !isWithoutEsbuild(error)) throw error;
-    process.stderr.write(
-      isWithoutEsbuild(error)
-        ? 'The dashboard is not built, because esbuild is not installed (--omit=optional?): ' +
-            'the service runs without its pages\n'
-        : `The dashboard cannot be built: ${error.message}\n`,
-    );
-  }
-}
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await buildDashboard();

@@ -22,6 +22,7 @@ import { parseArgs } from 'node:util';
 import packageJson from '../package.json' with { type: 'json' };
 import { buildDashboard } from './build-dashboard.mjs';
 import { COMPRESSION } from './release/compression.ts';
+import { buildProgram } from './build-program.mjs';
 import { assembleDebian } from './release/debian.ts';
 import { assembleProgram, bytesOf } from './release/program.ts';
 import { assembleSdk } from './release/sdk-package.ts';
@@ -81,6 +82,7 @@ async function release(): Promise<void> {
     assembleProgram(join(scratch, name), version);
     // The checkout's own build may be in use, or replaced, at the same time.
     await buildDashboard({ folder: join(scratch, name, 'dist/dashboard') });
+    await buildProgram({ folder: join(scratch, name, 'dist'), isRelease: true });
     assertSize(name, PROGRAM_BYTES_MAX);
     return archive(name, 'tar.gz');
   }

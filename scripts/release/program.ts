@@ -1,6 +1,6 @@
 /**
- * The unpacked program: sources, which Node runs as they are, the built dashboard, the packages
- * that it needs at run time, and its own Node.
+ * The unpacked program: its bundle and the dashboard, which the caller builds, the packages that are
+ * not in the bundle, and its own Node.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -10,28 +10,25 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { EXTERNAL } from '../build-program.mjs';
+import { isUnused } from '../drop-unused.mjs';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** Folders and files of the checkout that the program reads at run time, or that people read. */
-const PARTS = ['bin', 'src', 'actors', 'sqlite', 'streams', 'machines', 'docs'];
+const PARTS = ['bin', 'docs'];
 const FILES = ['package.json', 'README.md', 'CHANGELOG.md', 'SECURITY.md'];
 
-/** The dashboard is already built, so its build tools and sources are not shipped. */
-const BUILD_ONLY = /^(esbuild|@esbuild\/.*|lucide|uplot|preact|@preact\/.*)$/;
+/** Packages of the running program. All others are in its bundle. */
+const PACKAGES: readonly string[] = [...EXTERNAL, `node-linux-${process.arch}`];
 
-/** Parts of packages that are not read at run time: sources, types, source maps, pages, tests. */
-const UNUSED = [
-  /^(better-sqlite3\/(deps|src|binding\.gyp)|node-linux-\w+\/(include|share)|rxjs\/src)(\/|$)/,
-  /^(@[^/]+\/)?[^/]+\/(tests?|__tests__|bench|benchmarks?|examples?|docs|\.github)(\/|$)/,
-  /\.(map|md|markdown|d\.[cm]?ts)$/,
-];
+/** Files of packages that are for programmers: types and pages. */
+const FOR_PROGRAMMERS = /\.(map|md|markdown|d\.[cm]?ts)$/;
 
 /** `bin/svc` runs with the Node beside it, wherever it is called from. */
 const LAUNCHER = `#!/bin/sh
@@ -39,18 +36,12 @@ here=$(dirname "$(readlink -f "$0")")
 exec "$here/../node_modules/node-linux-ARCH/bin/node" --disable-sigusr1 "$here/svc.js" "$@"
 `;
 
-interface LockedPackage {
-  readonly dev?: boolean;
-  readonly devOptional?: boolean;
-}
-
-/** Makes the tree in `folder`, which does not exist yet, except the dashboard. */
+/** Makes the tree in `folder`, which does not exist yet, except `dist`. */
 export function assembleProgram(folder: string, version: string): void {
   const ofArch = (text: string) => text.replaceAll('ARCH', process.arch);
   for (const file of filesOf(PARTS)) copy(file, folder);
   for (const file of FILES) copy(file, folder);
-  for (const path of runtimePackages()) copy(path, folder);
-  dropOtherPlatforms(folder);
+  for (const name of PACKAGES) copy(`node_modules/${name}`, folder);
   // Its symbols are only for debuggers of Node itself.
   execFileSync('strip', [join(folder, ofArch('node_modules/node-linux-ARCH/bin/node'))]);
   writeFileSync(join(folder, 'bin/svc'), ofArch(LAUNCHER));
@@ -75,32 +66,13 @@ function filesOf(parts: readonly string[]): string[] {
   return listed.split('\0').filter((file) => file !== '' && existsSync(join(root, file)));
 }
 
-/** Folders of the packages that the lock file requires at run time, for this kind of machine. */
-function runtimePackages(): string[] {
-  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
-    readonly packages: Readonly<Record<string, LockedPackage>>;
-  };
-  return Object.entries(lock.packages)
-    .filter(([path, { dev, devOptional }]) => path !== '' && !dev && !devOptional)
-    .map(([path]) => path)
-    .filter((path) => !BUILD_ONLY.test(path.slice('node_modules/'.length)))
-    .filter((path) => existsSync(join(root, path)));
-}
-
-function dropOtherPlatforms(folder: string): void {
-  const prebuilds = join(folder, 'node_modules/better-sqlite3/prebuilds');
-  for (const name of readdirSync(prebuilds)) {
-    if (!name.startsWith(`linux-${process.arch}`))
-      rmSync(join(prebuilds, name), { recursive: true });
-  }
-}
-
 function copy(path: string, folder: string): void {
   const to = join(folder, path);
   mkdirSync(dirname(to), { recursive: true });
   const filter = (from: string): boolean => {
     const [, inPackages] = /(?:^|\/)node_modules\/(.*)$/.exec(relative(root, from)) ?? [];
-    return inPackages === undefined || !UNUSED.some((pattern) => pattern.test(inPackages));
+    if (inPackages === undefined) return true;
+    return !isUnused(inPackages) && !FOR_PROGRAMMERS.test(inPackages);
   };
   cpSync(join(root, path), to, { recursive: true, dereference: true, filter });
 }

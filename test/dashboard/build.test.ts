@@ -58,6 +58,7 @@ test('bundled packages are under MIT or ISC, with their license texts', async (t
   const licenses = built('LICENSES.txt').toString();
   for (const name of packages)
     t.match(licenses, new RegExp(`^${name} [\\d.]+ \\((MIT|ISC)\\)$`, 'm'));
+  t.match(licenses, /^lucide, the icons\n\nISC License$/m);
 });
 
 test('DASH-01: the bundle has only browser code, without message values or server code', async (t) => {

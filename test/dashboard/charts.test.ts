@@ -82,7 +82,7 @@ test('every value is drawn, in a line or as a dot', async () => {
   );
 });
 
-test('bounds and step come from the response, whatever was requested', async (t) => {
+test('bounds and step are those of the response, whatever was requested', async (t) => {
   const answer = answerOf([1, 2, 3], { stepSeconds: 900, endTimeUnix: String(START + 1_800) });
   answer.series[0]?.points.forEach((point, i) => {
     point.timeUnix = String(START + i * 900);

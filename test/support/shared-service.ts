@@ -29,7 +29,9 @@ export interface SharedService {
   readonly lines: () => readonly string[];
 }
 
-const COMPILED = fileURLToPath(new URL('../../node_modules/.cache/svc-compiled', import.meta.url));
+const COMPILED = fileURLToPath(
+  new URL('../../node_modules/.cache/svc-compiled/sources', import.meta.url),
+);
 
 /** Same lifetime as the keys of demo.json. */
 const KEY_LIFETIME_SECONDS = 365 * 86_400;

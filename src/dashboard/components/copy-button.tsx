@@ -1,10 +1,10 @@
 /** Copies a text and confirms it. */
 import { useSignal } from '@preact/signals';
-import { Check, Copy } from 'lucide';
 import type { VNode } from 'preact';
 import { serverClock } from '../data/clock.ts';
 import { texts } from '../messages/en.ts';
 import { Icon } from './icon.tsx';
+import { Check, Copy } from './icons.ts';
 
 const SAID_MS = 2_000;
 

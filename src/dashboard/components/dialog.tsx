@@ -3,11 +3,12 @@
  * Escape and returns the focus. Without `onClose` it stays open whatever key is pressed: browsers
  * let a page refuse the first Escape, but the second one always closes the dialog.
  */
-import { X } from 'lucide';
+
 import type { ComponentChildren, VNode } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { texts } from '../messages/en.ts';
 import { Icon } from './icon.tsx';
+import { X } from './icons.ts';
 
 /** Title, content and buttons; only `isOpen` opens and closes the dialog. */
 export interface DialogProps {

@@ -2,8 +2,9 @@
  * Icons: lucide nodes rendered by Preact. They are decorative; the adjacent text carries the
  * meaning.
  */
-import type { IconNode } from 'lucide';
+
 import { h, type VNode } from 'preact';
+import type { IconNode } from './icons.ts';
 
 /** An icon as large as the adjacent text, hidden from screen readers. */
 export function Icon({ node }: { readonly node: IconNode }): VNode {

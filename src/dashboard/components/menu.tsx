@@ -1,9 +1,10 @@
 /** A button that opens a list of further actions, based on the browser's own popover. */
-import { Ellipsis } from 'lucide';
+
 import type { ComponentChildren, VNode } from 'preact';
 import { useId, useRef } from 'preact/hooks';
 import { texts } from '../messages/en.ts';
 import { Icon } from './icon.tsx';
+import { Ellipsis } from './icons.ts';
 
 /** One action of a menu. */
 export interface MenuItem {

@@ -1,7 +1,8 @@
 /** A box with a message about the page: a shape and a word besides its colour. */
-import { CircleAlert, CircleCheck, CircleX, Info, TriangleAlert } from 'lucide';
+
 import type { ComponentChildren, VNode } from 'preact';
 import { Icon } from './icon.tsx';
+import { CircleAlert, CircleCheck, CircleX, Info, TriangleAlert } from './icons.ts';
 
 export type Tone = 'info' | 'good' | 'warning' | 'error' | 'unknown';
 

@@ -1,7 +1,8 @@
 /** Buttons that move one step back and forward, and the position between them. */
-import { ChevronLeft, ChevronRight } from 'lucide';
+
 import type { ComponentChildren, VNode } from 'preact';
 import { Icon } from './icon.tsx';
+import { ChevronLeft, ChevronRight } from './icons.ts';
 
 export interface StepButtonsProps {
   /** Position of the current step, from 0. */

@@ -1,10 +1,10 @@
 /** Short confirmations. Failures are not toasts: they are shown where they occurred. */
 import { signal } from '@preact/signals';
-import { X } from 'lucide';
 import type { VNode } from 'preact';
 import { serverClock } from '../data/clock.ts';
 import { texts } from '../messages/en.ts';
 import { Icon } from './icon.tsx';
+import { X } from './icons.ts';
 
 interface Toast {
   readonly id: number;

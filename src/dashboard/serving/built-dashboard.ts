@@ -34,13 +34,14 @@ export interface BuiltDashboard {
   readonly licenses: Buffer;
 }
 
-/** Output folder of the build: next to the compiled modules in an installed package. */
-const BUILT = fileURLToPath(
-  new URL(
-    import.meta.url.endsWith('.ts') ? '../../../dist/dashboard' : '../../../dashboard',
-    import.meta.url,
-  ),
-);
+/** Output folder of the build, from this module in its three forms. */
+const BUILT = fileURLToPath(new URL(besideThisModule(), import.meta.url));
+
+function besideThisModule(): string {
+  if (import.meta.url.endsWith('.ts')) return '../../../dist/dashboard';
+  const isPackage = import.meta.url.endsWith('/src/dashboard/serving/built-dashboard.js');
+  return isPackage ? '../../../dashboard' : '../dashboard';
+}
 
 /** Why there are no pages to serve. */
 export type NoDashboard = 'NOT_BUILT' | 'BUILT_FROM_OTHER_VERSION' | 'UNREADABLE';

@@ -4,7 +4,6 @@
  * word and a shape first, and a colour second. On a phone it is a tree of the states.
  */
 import { type Signal, useSignal } from '@preact/signals';
-import { Download, Printer } from 'lucide';
 import type { ComponentChildren, VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import {
@@ -15,6 +14,7 @@ import {
 } from '../../audit/drawing/picture.ts';
 import { useWidth } from '../charts/use-width.ts';
 import { Icon } from '../components/icon.tsx';
+import { Download, Printer } from '../components/icons.ts';
 import { saveFile } from '../components/save-file.ts';
 import { Drawing } from './drawing.tsx';
 import { StateTree, WayList, waysFrom } from './state-tree.tsx';

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import t, { test } from 'tap';
+import { builtProgram } from '../../../bin/built-program.js';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { pageAt } from '../../support/named-host.ts';
 import { type Demo, dataFolder, until } from '../../support/program.ts';
@@ -34,6 +35,11 @@ test('a fresh clone without dev dependencies runs, with its pages', async (t) =>
     existsSync(join(clone, 'node_modules', name)),
   );
   t.same(installed, []);
+  const [kilobytes] = (await execute('du', ['-sk', 'node_modules'], { cwd: clone })).stdout.split(
+    '\t',
+  );
+  t.ok(Number(kilobytes) * 1024 <= 200e6, `${kilobytes} KiB of packages`);
+  t.ok(builtProgram(clone), 'the bundle is built, and is current');
 
   const child = spawn('npm', ['start'], {
     cwd: clone,

@@ -33,7 +33,7 @@ import { startSystemdHost } from '../../support/systemd-host.ts';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const execute = promisify(execFile);
 const run = async (program: string, ...args: string[]): Promise<string> =>
-  (await execute(program, args, { cwd: root, timeout: 600_000, maxBuffer: 1e8 })).stdout;
+  (await execute(program, args, { cwd: root, timeout: 900_000, maxBuffer: 1e8 })).stdout;
 
 t.setTimeout(840_000);
 
