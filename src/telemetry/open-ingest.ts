@@ -12,7 +12,7 @@ import type { RoomBase, Storage } from '../platform/room-base.ts';
 
 export interface IngestParts {
   readonly base: RoomBase;
-  readonly storage: Pick<Storage, 'stream' | 'history'>;
+  readonly storage: Pick<Storage, 'stream' | 'history' | 'member'>;
   readonly vms: { readonly registry: VmRegistry; readonly datacenters: Datacenters };
   readonly projectLimits: ProjectLimitsReader;
   readonly rates: IngestRates;
@@ -20,7 +20,7 @@ export interface IngestParts {
 
 export function openIngest({ base, storage, vms, projectLimits, rates }: IngestParts) {
   const { clock, closers, metrics } = base;
-  const { stream, history } = storage;
+  const { stream, history, member } = storage;
   const { registry, datacenters } = vms;
   history.boundProjects(projectLimits);
   const writer = new PartitionWriter({ stream, clock });
@@ -42,6 +42,7 @@ export function openIngest({ base, storage, vms, projectLimits, rates }: IngestP
     clock,
     writer,
     registry,
+    refusal: () => member.refusal(),
     limits: ingestLimits,
     rates,
     clocks,

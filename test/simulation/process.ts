@@ -267,7 +267,8 @@ export class Process implements Sender {
     });
   }
 
-  #ingest({ host, stream, clock }: Core, datacenters: Datacenters, clocks: ClockNotes): Ingest {
+  #ingest(core: Core, datacenters: Datacenters, clocks: ClockNotes): Ingest {
+    const { host, stream, clock, membership } = core;
     const { planted, machine } = this.#options;
     const read = (project: string, vm: string) => machine.history.newestReport(project, vm);
     const newest = planted?.newest?.(read) ?? read;
@@ -275,6 +276,7 @@ export class Process implements Sender {
       clock,
       writer: new PartitionWriter({ stream: planted?.stream?.(stream) ?? stream, clock }),
       registry: new VmRegistry({ host, clock, newest, datacenter: DATACENTER }),
+      refusal: () => membership.refusal(),
       clocks,
       onRows: datacenters.reported,
       onSamples: () => {},

@@ -67,6 +67,7 @@ async function openSources(t: Test, options: Partial<VmRegistryDeps> = {}) {
     }
   });
   const newest = new Map<string, NewestReport>();
+  const refusals: string[] = [];
   const open = () => {
     const registry = new VmRegistry({
       host,
@@ -79,6 +80,7 @@ async function openSources(t: Test, options: Partial<VmRegistryDeps> = {}) {
       clock,
       registry,
       writer: new PartitionWriter({ stream, clock }),
+      refusal: () => refusals[0],
       onRows: () => {},
       onSamples: () => {},
     });
@@ -107,6 +109,7 @@ async function openSources(t: Test, options: Partial<VmRegistryDeps> = {}) {
     ...world,
     say,
     newest,
+    refusals,
     member,
     reportedBy,
     /** Adds a member of the service, or the same one after a restart. */
@@ -369,6 +372,18 @@ test('SRC-18: rows that waited on disk count for the time in which their source 
   t.ok(await world.say(A, { observedMs: atMs + 1_000 }), 'observed before B took over');
   t.notOk(await world.say(C, { observedMs: atMs + 2_000 }), 'C never had it');
   t.match(world.reportedBy(), { source: B.name });
+});
+
+test('SRC-18: a member that may not know the source stores nothing, not even of its own hosts', async (t) => {
+  const { say, refusals, clock } = await openSources(t);
+  t.ok(await say(A));
+  refusals.push('This member may have been replaced');
+  await clock.advance(ROUND_MS);
+  for (const reach of [A, undefined]) {
+    await t.rejects(say(reach), { reason: 'NOT_READY', message: /may have been replaced/ });
+  }
+  refusals.pop();
+  t.ok(await say(A));
 });
 
 test('SRC-18: two first rows at the same moment give one source', async (t) => {

@@ -5,6 +5,7 @@
  * go into the log, where history and evaluator treat them alike.
  */
 import { type Clock, isAhead } from '../../../streams/platform/clock.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
 import { partitionOf } from '../../../streams/platform/stream.ts';
 import { FUTURE_MS, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
 import { isOfAgents } from '../../../streams/telemetry/metrics/absence-causes.ts';
@@ -28,6 +29,11 @@ export interface IngestDeps {
   readonly clock: Clock;
   readonly writer: PartitionWriter;
   readonly registry: VmRegistry;
+  /**
+   * Why this member may store nothing now: after a pause it may not know that a VM has another
+   * source. Absent: it always may.
+   */
+  readonly refusal?: () => string | undefined;
   /** Default: a new instance. */
   readonly limits?: IngestLimits;
   /** Write rates of a project; absent: unbounded. */
@@ -88,6 +94,8 @@ export function createIngest(deps: IngestDeps): Ingest {
 
   async function store(request: WriteRequest): Promise<WriteAnswer> {
     const { project, reach } = request;
+    const refusal = deps.refusal?.();
+    if (refusal !== undefined) throw new Refusal('NOT_READY', refusal);
     deps.rates?.takeSamples(project, sampleCount(request.rows));
     const checked = await admit(request);
     const times = reach?.vm ? seenOfAgents : seen;
