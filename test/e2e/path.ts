@@ -109,7 +109,13 @@ async function saveRule(t: Test, walk: Walk, destination: string): Promise<strin
     },
   };
   const first = await program.call('monitoring.v1.AlertService/SaveAlertRule', request);
-  t.match(first, { status: 200, body: { appliedVersion: '1', syncStatus: 'APPLIED' } });
+  t.match(first, { status: 200 });
+  // The answer waits for that, but not for long.
+  await until('the rule is applied', async () => {
+    const { name } = first.body;
+    const { body } = await program.call('monitoring.v1.AlertService/GetAlertRule', { name });
+    return (body.appliedVersion === '1' && body.syncStatus === 'APPLIED') || undefined;
+  });
   const again = await program.call('monitoring.v1.AlertService/SaveAlertRule', request);
   t.match(again, { status: 200, body: { version: '1' } }, 'an exact resend gets the same answer');
   return String(first.body.name);

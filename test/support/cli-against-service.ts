@@ -51,7 +51,7 @@ export interface RunOptions {
 /** A service, and people with home folders who run `svc` against it. */
 export interface CliWorld {
   readonly endpoint: string;
-  /** Folder of the test. If the service is the test's own, its data folder is `data` in it. */
+  /** Folder of the test. If the test starts the service, the data folder is `data` in it. */
   readonly folder: string;
   /** The CI platform that the service knows. */
   readonly platform: CiIssuer;

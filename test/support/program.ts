@@ -205,6 +205,13 @@ export async function until<T>(
   }
 }
 
+/** Waits for a line of the program's log, which arrives after what it reports has happened. */
+export function untilLogged({ log }: { log(): string }, line: RegExp): Promise<boolean> {
+  return until(`the log has ${line}`, () => line.test(log()) || undefined).catch((error: Error) => {
+    throw new Error(`${error.message}\n${log()}`, { cause: error });
+  });
+}
+
 interface Started {
   readonly log: () => string;
   readonly folder: string;

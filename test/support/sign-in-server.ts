@@ -49,7 +49,7 @@ export interface SignInWorldParts extends World, Origins {
 }
 
 /**
- * Starts a world that ends with the test. `wrap` replaces a part of the people, for faults;
+ * Starts a world that ends with the test. `wrap` replaces parts of `People`, for faults;
  * `addRoutes` adds routes of other parts; `pageHost` is the host name of pages.
  */
 export async function startSignInWorld(

@@ -6,7 +6,13 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
-import { dataFolder, type Program, startProgram, until } from '../../support/program.ts';
+import {
+  dataFolder,
+  type Program,
+  startProgram,
+  until,
+  untilLogged,
+} from '../../support/program.ts';
 
 const ALERTS = 'monitoring.v1.AlertService';
 const SERIES = 'svc_vm_cpu_utilization_pct';
@@ -108,7 +114,7 @@ test('EVAL-25: a start after a stop continues every partition from its checkpoin
   t.equal(await story.program.stop(), 0);
   t.ok(checkpointsIn(story.folder).length > 0);
   const next = await assertContinues(t, story);
-  t.match(next.log(), /Evaluation of 64 of 64 partitions continues from checkpoints/);
+  await untilLogged(next, /Evaluation of 64 of 64 partitions continues from checkpoints/);
 });
 
 test('EVAL-25: a start after a kill continues from checkpoints and the log since then', async (t) => {
@@ -118,7 +124,7 @@ test('EVAL-25: a start after a kill continues from checkpoints and the log since
   });
   await story.program.kill();
   const next = await assertContinues(t, story);
-  t.match(next.log(), /Evaluation of 64 of 64 partitions continues from checkpoints/);
+  await untilLogged(next, /Evaluation of 64 of 64 partitions continues from checkpoints/);
 });
 
 test('EVAL-25: a damaged checkpoint is named in the log, and nothing else changes', async (t) => {
@@ -131,8 +137,8 @@ test('EVAL-25: a damaged checkpoint is named in the log, and nothing else change
     writeFileSync(path, bytes);
   }
   const next = await assertContinues(t, story);
-  t.match(
-    next.log(),
+  await untilLogged(
+    next,
     /the checkpoint of partition \d+ cannot be used; evaluation continues without it/,
   );
   t.notMatch(next.log(), /of 64 of 64 partitions/);

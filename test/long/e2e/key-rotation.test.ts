@@ -136,7 +136,7 @@ interface CreatedKey {
 
 const ACCOUNT = ['--name', 'Prometheus', '--template', 'metrics-scraper'];
 
-/** Creates a key of a service account of its own, with read permission. */
+/** Creates a service account and a read-only key for it. */
 async function createKey({ svc }: CliWorld): Promise<CreatedKey> {
   const account = await svc(['service-accounts', 'create', ...ACCOUNT, '--json']);
   const of = ['--service-account', account.json.name];

@@ -24,7 +24,7 @@ import {
 } from '../../support/member-scenario.ts';
 import { type Member, type MemberCluster, masterKeyFile } from '../../support/members.ts';
 import { natsServerFor } from '../../support/nats-server.ts';
-import { dataFolder, runToEnd, until } from '../../support/program.ts';
+import { dataFolder, runToEnd, until, untilLogged } from '../../support/program.ts';
 
 const nats = 'nats-server 2.15.1';
 const REVOCATIONS = 20;
@@ -77,8 +77,8 @@ test(
     t.comment(`a webhook after ${Math.round(quietMs)} ms before, ${Math.round(tookMs)} ms then`);
     const others = scenario.cluster.members.filter((member) => member !== owner);
     t.not(await scenario.cluster.ownerOf('demo'), owner, 'another member acts');
-    t.match(owner.log(), /MiB free, less than 32: free some space/);
-    for (const { log } of others) t.match(log(), /Standing down: .*The data disk is full/);
+    await untilLogged(owner, /MiB free, less than 32: free some space/);
+    for (const other of others) await untilLogged(other, /Standing down: .*The data disk is full/);
     for (const member of others) t.equal(await member.isReady(), true);
     free();
     await untilReady(owner);

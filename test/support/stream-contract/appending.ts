@@ -1,7 +1,7 @@
 /** Contracts of the stream port about appending: identity, de-duplication, expected sequences. */
 import { StreamMisconfigured, type StreamSpec } from '../../../streams/platform/stream.ts';
 import { until } from '../program.ts';
-import { type Contract, collect, newStream } from './contract.ts';
+import { type Contract, collect, newStream, untilState } from './contract.ts';
 import type { StreamContractHarness } from './harness.ts';
 
 /** The error of a stream that does not exist; a server's own says who may have deleted it. */
@@ -100,7 +100,7 @@ export const appendingContracts: readonly Contract[] = [
         kind: 'wrongLastSequence',
       });
       t.same(await all(), ['b1', 'a2'], 'in the order of their newest messages');
-      t.equal((await harness.stream.state(name)).messages, 2);
+      await untilState(harness, name, { messages: 2 });
       await harness.crash();
       // A server's copy that was killed may return a replaced message once more, before the newest.
       const rows = new Map<string, string>();

@@ -9,6 +9,7 @@ import {
   type Stream,
   type StreamMessage,
   type StreamSpec,
+  type StreamState,
   StreamUnavailable,
 } from '../../../streams/platform/stream.ts';
 import { until } from '../program.ts';
@@ -26,6 +27,35 @@ export const EVENT_MS = 120_000;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 let streams = 0;
+
+/** Waits for these counters: a server of a busy cluster may answer from a copy that is behind. */
+export async function untilState(
+  harness: StreamContractHarness,
+  name: string,
+  expected: Partial<Pick<StreamState, 'firstSequence' | 'lastSequence' | 'messages'>>,
+): Promise<void> {
+  let last: StreamState | undefined;
+  await until(`${name} has ${JSON.stringify(expected)}`, async () => {
+    const state = await harness.stream.state(name);
+    last = state;
+    const isThere = Object.entries(expected).every(
+      ([field, count]) => state[field as keyof StreamState] === count,
+    );
+    return isThere || undefined;
+  }).catch((error: Error) => {
+    throw new Error(`${error.message}, not ${JSON.stringify(last)}`, { cause: error });
+  });
+}
+
+/** Waits until the stream has these messages: a copy in a cluster may not have removed others yet. */
+export async function untilTexts(
+  read: () => Promise<readonly string[]>,
+  expected: readonly string[],
+): Promise<void> {
+  await until(`the stream has ${expected.join() || 'no message'}`, async () => {
+    return (await read()).join() === expected.join() || undefined;
+  });
+}
 
 /** Creates a stream with a name of its own; `topic` makes subjects in it. */
 export async function newStream(harness: StreamContractHarness, changes: Partial<StreamSpec> = {}) {
