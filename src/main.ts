@@ -1,6 +1,6 @@
 /**
  * The program `svc`, as `bin/svc.js` starts it: hands the process's surroundings to the command.
- * Everything that decides is behind `runProgram`; a program that embeds the service imports
+ * All logic is in `runProgram`; a program that embeds the service imports
  * `service.ts` instead.
  */
 import { processSurroundings } from './cli/process-surroundings.ts';

@@ -195,7 +195,7 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
   },
   pair: {
     machine: 'ciVerification',
-    // Also after the code was used, because the observation that it made must not be approved.
+    // True even after the code was used: the identity observed with it must not be approved.
     isOpen: (row, found, nowMs) =>
       isHash(row.context.codeHash, found) && !row.final && nowMs < row.context.expiresMs,
     end(draft, row, by) {

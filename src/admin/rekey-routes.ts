@@ -57,7 +57,7 @@ async function rekey(
   const next = nextKey(body, random);
   const { key: _, ...named } = body;
   const change = changeOf(REKEY_PATH, named);
-  // The same request again continues with the key that it made first.
+  // A repeated request continues with the key of the first one.
   const isFirst = next !== undefined && (await isFirstRequest(host, change, keyIdOf(next)));
   const outcome = await storage.changeMasterKey({
     ...(isFirst && { next }),

@@ -76,7 +76,7 @@ async function restoreOffline(
 function restoredText({ isNew, applied, commits, snapshot }: RestoredEvents): string {
   const made = isNew
     ? `EVENTS is rebuilt and continues after commit ${count(applied)}`
-    : `EVENTS exists and continues this member at ${count(applied)}`;
+    : `EVENTS exists and agrees with this member up to ${count(applied)}`;
   const written = snapshot === null ? '' : `Snapshot ${snapshot} is written for other members\n`;
   return (
     `${made}; the chain of ${count(commits)} commits is verified\n${written}` +

@@ -2,7 +2,7 @@
  * The text form of keys and of every other secret that the service issues: `svc_<kind>_<id>_<43
  * base62 random><6 base62 CRC32>`. The prefix lets secret scanners recognise one, the underscores
  * keep double-click selection, and the checksum rejects typing errors before any lookup. The
- * checksum is no security control; the 256 random bits are.
+ * checksum is not a security control; the 256 random bits are.
  */
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';

@@ -100,7 +100,7 @@ interface CalendarDate {
   readonly day: number;
 }
 
-/** A time as a calendar and a clock on the wall show it. */
+/** Calendar date and wall-clock time. */
 interface WallTime extends CalendarDate {
   readonly hour: number;
   readonly minute: number;

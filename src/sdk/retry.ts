@@ -55,7 +55,7 @@ export function waitMsOf(
   return rule.random ? backOffMs * (1 + fraction(rule.random) / 5) : backOffMs;
 }
 
-/** Seconds of a `Retry-After` in milliseconds; undefined for a date, which we never send. */
+/** Value of a `Retry-After` header, converted from s to ms; undefined if it is a date, which the service never sends. */
 export function retryAfterMs(header: string): number | undefined {
   return /^\d{1,9}$/.test(header) ? Number(header) * 1000 : undefined;
 }

@@ -69,7 +69,7 @@ test(
       t.equal((await snapshotBytes(stream)) !== undefined, isWritten, 'a snapshot, or none at all');
 
       const next = await svc(['admin', 'restore-events', '--data', folder], settings);
-      t.match(next, { code: 0, stdout: /^EVENTS exists and continues this member/ }, next.stderr);
+      t.match(next, { code: 0, stdout: /^EVENTS exists and agrees with this member/ }, next.stderr);
       t.equal(/Snapshot \S+ is written/.test(next.stdout), !isWritten, next.stdout);
       const newest = await newestSnapshot(stream);
       t.equal(newest?.position.applied, before.lastSequence);

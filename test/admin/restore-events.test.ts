@@ -53,7 +53,7 @@ test(
     const restore = (...more: string[]) =>
       svc(['admin', 'restore-events', '--data', folder, ...more], settings);
     const running = await restore();
-    t.match(running, { code: 0, stdout: /^EVENTS exists and continues/ }, running.stderr);
+    t.match(running, { code: 0, stdout: /^EVENTS exists and agrees/ }, running.stderr);
     await service.stop();
 
     const stream = await openJetStream({ url: server.url, clock: systemClock });

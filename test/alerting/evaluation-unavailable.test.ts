@@ -171,7 +171,7 @@ test('an unreported reason does not recover a crash, and counts as the owner’s
   }
 });
 
-test('an unrequested pause is an unexpected stop and suppresses no silence', async (t) => {
+test('an unrequested pause counts as an unexpected stop, and silence still fires', async (t) => {
   for (const stateReason of ['ioerror', 'watchdog', 'postcopy_failed', 'api_error']) {
     const world = new EvaluationWorld([stopped(), unavailable()]);
     live(world, 0, 60);

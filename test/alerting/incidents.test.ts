@@ -224,14 +224,14 @@ test('another snooze has another end', async (t) => {
 test('EVAL-20: a restart changes neither snoozes nor reminders', async (t) => {
   const folder = t.testdir();
   const clock = new VirtualClock(START_MS);
-  await t.test('before', async (t) => {
+  await t.test('before the restart, the snooze and the reminder are pending', async (t) => {
     const world = await openDeliveryWorld(t, { folder, clock });
     const { snooze } = await firing(world, { repeatIntervalSeconds: 3600 });
     await world.fire(['vm-2']);
     await snooze(10 * MINUTE);
     t.equal(world.incidents().filter(({ snoozedUntilMs }) => snoozedUntilMs !== null).length, 1);
   });
-  await t.test('after', async (t) => {
+  await t.test('after the restart, the snooze and the reminder end on time', async (t) => {
     const world = await openDeliveryWorld(t, { folder, clock });
     const reminders = () =>
       world.notifier.events().filter((event) => event.startsWith('incident.repeated'));

@@ -24,7 +24,7 @@ function surroundingsOf(isTerminal: boolean) {
   return { surroundings, errors };
 }
 
-test('a share is shown in steps of one percent, and its line ends', async (t) => {
+test('progress is printed in steps of one percent, and ends with a newline', async (t) => {
   const { surroundings, errors } = surroundingsOf(true);
   const line = new ProgressLine(surroundings, 'sent', 'the CSV');
   for (const share of [0, 0.001, 0.5, 0.504, 0.25, 1, 1.5]) line.showShare(share);

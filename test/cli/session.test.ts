@@ -20,8 +20,8 @@ test('svc login, logout and whoami', async (t) => {
     const made = ['admin', 'project', 'create', project, '--owner', 'owner@session.test'];
     t.equal((await world.svc(made)).code, 0);
   }
-  await t.test('by a link', (t) => byLink(t, world));
-  await t.test('by the browser', (t) => byBrowser(t, world));
+  await t.test('login succeeds by a link', (t) => byLink(t, world));
+  await t.test('login succeeds through the browser', (t) => byBrowser(t, world));
 
   await t.test(
     'whoami prints the person and the projects; with several projects, commands require one',

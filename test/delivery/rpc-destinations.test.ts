@@ -9,7 +9,7 @@ import { startRpcWorld } from '../support/api-in-process.ts';
 
 const PROJECT = 'projects/demo';
 
-test('Audit', async (t) => {
+test('transitions and machines are listed according to the caller’s permissions', async (t) => {
   const world = await startRpcWorld(t);
   const list = (more: object = {}, key = world.keys.write) =>
     world.call('ListTransitions', { projectName: PROJECT, ...more }, { key });

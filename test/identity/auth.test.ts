@@ -268,7 +268,7 @@ test('a replaced key works until its overlap ends by the clock, then is rejected
   );
 });
 
-test('a verified key is looked up once, until its credential changes', async (t) => {
+test('a verified key is not looked up again until its credential changes', async (t) => {
   const world = await startProject(t);
   const { key } = await issueCredential(world, tester, credential);
   let lookups = 0;

@@ -213,7 +213,7 @@ test('a confirmed session ends with its confirmer’s revocation, not sign-out',
   }
 });
 
-test('a code confirmed while all sessions end opens nothing', async (t) => {
+test('a code confirmed while all sessions are being ended cannot be redeemed', async (t) => {
   const { world, ann, browser, confirm, redeem } = await startConfirmed(t);
   const ended = world.people.endAllSessions(ann, 'SIGNED_OUT_EVERYWHERE');
   t.equal(await outcomeOf(() => confirm(browser)), 'CREDENTIAL_REVOKED', 'decided after');

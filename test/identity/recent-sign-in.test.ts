@@ -70,7 +70,7 @@ test('the same request succeeds after another sign-in', async (t) => {
   t.match(made, { status: 200, body: { secretAvailable: true } });
 });
 
-test('the session of a command line is confirmed by a recent sign-in, and never asks', async (t) => {
+test('a CLI session is confirmed by a recent browser sign-in, and never needs another one', async (t) => {
   const { world, owner, link, call, key } = await startOwner(t);
   await world.clock.advance(5 * 24 * 60 * MINUTE_MS);
   t.equal((await call(owner)('CreateKey', key)).status, 200, 'days after svc login');
@@ -131,7 +131,7 @@ test('a sign-in at the provider is recent once the provider says so', async (t) 
   t.equal((await browser.get('/auth/sign-in?again=1')).location, `${world.origin}/`, 'not twice');
 });
 
-test('a browser that removes the request for a new sign-in gets none', async (t) => {
+test('a sign-in is rejected if the browser removed `max_age` and `prompt`', async (t) => {
   const world = await startProvider(t);
   const browser = new Browser(world);
   await browser.get(pathOf((await goToProvider(world, browser)).callback));

@@ -277,7 +277,7 @@ test('an invitation can be withdrawn, and an expired one is displayed as expired
     return await owner('InviteMember', requested);
   };
   const first = await invite('one@x.org');
-  // Two of the same millisecond have no order.
+  // Two invitations created in the same millisecond have no defined order.
   world.clock.jump(1);
   const second = await invite('two@x.org');
   const { name } = first.body.invitation;

@@ -119,7 +119,7 @@ test('API-27: health, readiness and metrics report the state of the parts in bot
   t.match(text, /svc_build_info\{version="1.2.3"/);
 });
 
-test('request ids share nothing: no counter and no mark of the process', async (t) => {
+test('request ids share no prefix, so they reveal no counter and no process', async (t) => {
   const { server } = await run(t);
   const ids: string[] = [];
   for (let i = 0; i < 3; i++) {

@@ -3,7 +3,7 @@ import { test } from 'tap';
 import { specMessage } from '../../src/alerting/api/rule-messages.ts';
 import { ruleSpec } from '../support/alerting-on-host.ts';
 
-test('a word of another version is unspecified in a message, and the rest of it is there', async (t) => {
+test('an enum value of another version becomes UNSPECIFIED; other fields are kept', async (t) => {
   const spec = ruleSpec({ severity: 'FATAL', operator: 'SOMETHING_NEW', threshold: 7 });
   t.match(specMessage(spec), { severity: 0, operator: 0, threshold: 7 });
 });

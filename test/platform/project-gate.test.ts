@@ -106,7 +106,7 @@ test('A caller that disconnects leaves the queue, and its slot is free', async (
   t.equal(gate.running('projects/demo', 'call'), 7);
 });
 
-test('Streams do not wait: rejected beyond the project’s bound, and one caller gets half', async (t) => {
+test('streams beyond the project’s limit are rejected without waiting; one caller gets at most half', async (t) => {
   const { gate, refusals } = openGate({ openStreams: 5 });
   const { passes, start, outcomes } = heldCalls(gate);
   const open = async (name: string) => {

@@ -234,7 +234,7 @@ test('a listing without any known VM retires none, and is doubted', async (t) =>
   t.same(take('a'), { gone: ['b'] });
 });
 
-test('more than 30 % of the VMs, and at least 5, are not retired at once', async (t) => {
+test('no VM is retired if more than 30 % of the VMs, and at least 5, are missing', async (t) => {
   for (const [known, missing, isDoubted] of [
     [20, 7, true],
     [20, 6, false],

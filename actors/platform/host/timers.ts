@@ -1,7 +1,7 @@
 /**
  * The actor that fires timers: watches the earliest due time of the projects this node owns, and
- * submits due timers like any other change, earliest first. A timer is a row that the commit which
- * fires it removes: firing it twice, on two nodes, or after a restart has the same result.
+ * submits due timers like any other change, earliest first. A timer is a row. The commit that fires
+ * it also removes it, so firing it twice, on two nodes or after a restart has the same result.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Actor, Commit } from '../../../streams/platform/commit/commit.ts';

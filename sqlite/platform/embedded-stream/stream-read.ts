@@ -121,7 +121,7 @@ export class EmbeddedRead implements StreamRead {
     });
   }
 
-  /** Sequence of the last message for this read at the moment. */
+  /** Sequence of the newest message within this read's range. */
   #last(): number {
     const { lastSequence } = this.#file.messages.get(this.#options.stream);
     return Math.min(this.#through, lastSequence);

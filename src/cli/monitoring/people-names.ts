@@ -10,7 +10,7 @@ import { whoText } from '../transition-table.ts';
 /** Maximum number of people per request. */
 const PEOPLE_MAX = 20;
 
-/** Names by resource name. People without a name here are missing. */
+/** Display names, keyed by resource name. People without a name here are missing. */
 export type PeopleNames = ReadonlyMap<string, string>;
 
 /** @param actors empty ones and those that are not people are skipped */

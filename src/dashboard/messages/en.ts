@@ -60,7 +60,7 @@ export const texts = localized({
     once: 'Displayed only once. The service cannot show it again.',
     stored: 'I have stored it',
     unavailable: 'The secret was displayed in the first response and cannot be shown again.',
-    unavailableHelp: 'If the secret is lost, revoke this one and create another.',
+    unavailableHelp: 'If the secret is lost, revoke it and create a new one.',
     hide: 'Hide',
     show: 'Show',
   },

@@ -100,7 +100,7 @@ export interface Timeline {
 
 /** Result of a step. RECOVERABLE: good samples span enough to end a firing. */
 export const UNCHANGED = 0;
-/** `StepOutcome`: this observation completed a breaching run, and the instance fires from it on. */
+/** `StepOutcome`: this observation completed a breaching run, and the instance fires from then on. */
 export const FIRED = 1;
 const RECOVERABLE = 2;
 /** The effect of one observation on a timeline. */

@@ -144,7 +144,7 @@ test('DASH-02: a sign-in at the provider leads back to the requested page', asyn
   t.equal((await browser.get(pathOf(callback))).location, `${world.origin}${INCIDENT}`);
 });
 
-test('DASH-02: a sign-in leads to no other site, and an attempt leaves the link unused', async (t) => {
+test('DASH-02: a sign-in never redirects to another site, and a rejected redirect leaves the link usable', async (t) => {
   const world = await start(t);
   const { token } = await world.operatorLink(await world.person('ada@example.com'));
   const browser = new Browser(world);

@@ -225,7 +225,7 @@ test('a body that is not a plain UTF-8 form is refused unread, and that of a GET
   t.match(requests, [{ operation: { expression: 'up' } }]);
 });
 
-test('unsupported calls answer as empty, and the version as one that Grafana understands', async (t) => {
+test('unsupported calls return empty results, and buildinfo a version that Grafana accepts', async (t) => {
   const { send, post, requests } = await startPromqlRoutes(t);
   const data = async (path: string) => (await send(`/api/v1/${path}`)).body;
   t.same(await data('rules?type=alert'), { status: 'success', data: { groups: [] } });

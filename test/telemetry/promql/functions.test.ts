@@ -48,7 +48,7 @@ test('every mathematical function has its known value at 1', async (t) => {
   }
 });
 
-test('rounding goes up from the middle, to the nearest requested multiple', async (t) => {
+test('round() rounds halves up, to the nearest requested multiple', async (t) => {
   const input = vector({ '': [2.5, -2.5, 7.49] });
   t.same(rows('round', input), { '': [3, -2, 7] });
   t.same(rows('round', input, 5), { '': [5, 0, 5] });

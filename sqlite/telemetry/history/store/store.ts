@@ -273,7 +273,7 @@ export class History {
     let report = NOTHING_CHECKED;
     let after: number | undefined = 0;
     while (after !== undefined) {
-      // The pool's threads run this program's file; its method `check` returns this type.
+      // The pool's threads run the same program, whose method `check` returns this type.
       const { last, ...step } = (await this.#pool.call(
         'check',
         after,

@@ -66,7 +66,7 @@ export const texts = localized({
     rule: 'Save an alert rule',
     ruleHelp: 'Its preview shows when it would have fired on the stored history.',
     destination: 'Create a destination and send a test',
-    destinationHelp: 'A webhook, a chat or mail that receives notifications.',
+    destinationHelp: 'A webhook, chat or mail address that receives notifications.',
     statechart: 'View a statechart',
     statechartHelp: 'Each rule on each VM is a state machine. View the path that one has taken.',
     invite: 'Invite a member',

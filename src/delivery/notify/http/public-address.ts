@@ -47,7 +47,7 @@ export function isPublicIPv4(address: ipaddr.IPv4): boolean {
   return address.range() === 'unicast' && !CLOUD_SERVICES.has(address.toString());
 }
 
-/** IPv4 address that an IPv6 address of a standard form stands for. */
+/** IPv4 address embedded in an IPv6 address of a standard form. */
 export function carriedIPv4(address: ipaddr.IPv6): ipaddr.IPv4 | undefined {
   if (address.isIPv4MappedAddress()) return address.toIPv4Address();
   const bytes = address.toByteArray();

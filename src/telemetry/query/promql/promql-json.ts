@@ -88,7 +88,7 @@ export function encodeError(errorType: PromqlErrorType, error: string): Uint8Arr
 }
 
 /**
- * A text as JSON. Bytes of a query's strings that are not UTF-8 are lone surrogates here, which no
+ * A string as JSON. Bytes of a query's strings that are not UTF-8 are lone surrogates here, which no
  * JSON may hold; they become U+FFFD, as in Prometheus.
  */
 function jsonText(text: string): string {
