@@ -115,14 +115,15 @@ uuid ${uuid} project demo
     async () => (await used('blog')) === 0 || undefined,
   );
   t.equal(await used('shop'), 2);
-  // The status is written every few seconds and may still be from before the move.
-  const ran = await until('a status from after the move, with no work left', async () => {
+  // The status is written every few seconds and may still be from before the move. On a busy machine
+  // it can also name a libvirt that answered late in one round.
+  const ran = await until('a status from after the move, with no work or fault left', async () => {
     const displayed = await runInProcess(['collect', 'status', '--state', state, '--json']);
     const { retiring, projects: placed } = JSON.parse(displayed.stdout).status;
     const shop = placed.find(({ project }: { project: string }) => project === 'shop');
-    return retiring === 0 && shop?.vms === 2 ? displayed : undefined;
+    const isDone = displayed.code === 0 && retiring === 0 && shop?.vms === 2;
+    return isDone ? displayed : undefined;
   });
-  t.match(ran, { code: 0 }, ran.text);
   t.match(JSON.parse(ran.stdout), { faults: [], status: { unmatched: [{ name: 'stray1' }] } });
   t.match(log, /A domain moved to another project/);
 });
