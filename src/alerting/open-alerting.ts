@@ -124,7 +124,7 @@ function openEvaluator({ base, storage, host, vms, intake }: AlertingParts): Sam
   });
 }
 
-/** Partitions that are rebuilt are degraded only, because the others go on. */
+/** Partitions that are rebuilt are degraded only, because the others continue. */
 function evaluationCheck(evaluator: Pick<SamplePipeline, 'apart' | 'unjudged'>): PartHealth {
   const apart = evaluator.apart();
   if (apart.length === 0) return ready;
@@ -138,7 +138,7 @@ function evaluationCheck(evaluator: Pick<SamplePipeline, 'apart' | 'unjudged'>):
     state: 'degraded',
     reason: [
       ...failed,
-      `These partitions are rebuilt from the sample log, and the others go on: ${names}`,
+      `These partitions are rebuilt from the sample log, and the others continue: ${names}`,
       ...(unjudged.length > 0 ? [`${without} ${unjudged.join(', ')}`] : []),
     ].join('. '),
     summary: 'Alert rules of some projects are not evaluated for the moment',

@@ -159,7 +159,7 @@ export class Checkpoints {
   }
 
   /**
-   * Reads the checkpoint of one partition, while the others go on. Undefined: it has none that can be
+   * Reads the checkpoint of one partition, while the others continue. Undefined: it has none that can be
    * used.
    */
   async restoreOne(

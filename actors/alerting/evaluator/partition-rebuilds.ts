@@ -1,7 +1,7 @@
 /**
  * Partitions that are evaluated apart from the others: after a fault of their evaluation, or because
  * they alone had no checkpoint at the start. Each is rebuilt from its own checkpoint, or from rows and
- * the log, by a reader of its own, and then joins the others. The others go on meanwhile.
+ * the log, by a reader of its own, and then joins the others. The others continue meanwhile.
  *
  *     fault ─▶ wait ─▶ restore ─▶ evaluate its entries of the log ─▶ join the log's reader
  *               ▲ longer each time                │ fault
@@ -120,7 +120,7 @@ export class PartitionRebuilds {
     return this.#apart.get(partition)?.through;
   }
 
-  /** The lowest position of all that are apart; Infinity if there are none. */
+  /** The lowest position of all that are apart; Infinity: none is apart. */
   through(): number {
     return Math.min(...[...this.#apart.values()].map(({ through }) => through));
   }
