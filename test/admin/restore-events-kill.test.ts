@@ -28,7 +28,7 @@ import { startService } from '../support/service-in-process.ts';
 const program = fileURLToPath(new URL('../support/restore-events-program.ts', import.meta.url));
 const STEPS: readonly RestoreStep[] = ['stream made', 'first chunk', 'before manifest', 'manifest'];
 
-/** Bytes of the newest snapshot, whose hash is checked; undefined: there is none. */
+/** Bytes of the newest snapshot, whose hash is checked; undefined: no snapshot exists. */
 async function snapshotBytes(stream: Stream): Promise<number | undefined> {
   const newest = await newestSnapshot(stream);
   if (newest === undefined) return undefined;

@@ -189,7 +189,7 @@ test('CI-03: a token is valid within its times and 30 seconds of tolerance', asy
   }
 });
 
-test('time comes from the clock port: one token is too early, then valid, then expired', async (t) => {
+test('the clock port decides: one token is too early, then valid, then expired', async (t) => {
   const { mint, causeOf, clock } = await world(t);
   const token = await mint({ iat: NOW + 100, nbf: NOW + 100, exp: NOW + 200 });
   t.equal(await causeOf(token), 'NOT_YET_VALID');

@@ -163,7 +163,7 @@ test('oneAtATime ends with an error, and with its subscriber', async (t) => {
   });
 });
 
-test('oneAtATime goes on after a failure that is recovered, and without values it does not admit', async (t) => {
+test('oneAtATime continues after a recovered failure, and skips values that it does not admit', async (t) => {
   marbles(t, ({ hot, cold, expectObservable }) => {
     const failed: string[] = [];
     const slow = cold('--a|');
