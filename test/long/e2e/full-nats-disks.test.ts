@@ -28,7 +28,7 @@ const NAMED = [
 ];
 
 test(
-  'DUR-33: full disks of all nats-servers are named, and lose nothing acknowledged',
+  'DUR-33: full disks of all nats-servers are named, and lose no acknowledged data',
   needs('nats-server 2.15.1', 'tmpfs mounts'),
   async (t) => {
     const scenario = await startScenario(t, { vms: 12, everyMs: 500, natsDiskMib: 160 });

@@ -8,7 +8,7 @@ import { startScenario, untilSilenceNoticed } from '../../support/member-scenari
 
 t.setTimeout(840_000);
 
-test('a silence is noticed while its owner is cut off', needs('nats-server 2.15.1'), async (t) => {
+test('a silence is detected while its owner is cut off', needs('nats-server 2.15.1'), async (t) => {
   const scenario = await startScenario(t, { vms: 6, everyMs: 1_000 });
   const thresholdSeconds = 30;
   const tookMs = await untilSilenceNoticed(scenario, { thresholdSeconds, cutMs: 10_000 });
