@@ -224,7 +224,7 @@ test('attempts beyond one per destination are bounded, and projects take turns',
   t.equal(queues.inFlight, 1, 'deliveries that another member handles use no slot');
 });
 
-test('hanging destinations do not delay the first attempt of others, nor webhooks mail', async (t) => {
+test('hanging destinations delay no first attempt of others, and hanging webhooks delay no mail', async (t) => {
   const queues = new DestinationQueues();
   const startAll = () => {
     const started: QueuedDelivery[] = [];
