@@ -55,7 +55,7 @@ async function reachOfTwoProjects(
   return found;
 }
 
-test('TEN-20: a collector’s key is created, listed, used only in its data center and projects, and revoked', async (t) => {
+test('TEN-20: a collector’s key can be created, listed and revoked, and works only in its data center and projects', async (t) => {
   const folder = dataFolder(t);
   const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
   const admin = async (...words: string[]) => {

@@ -71,7 +71,7 @@ test('login-link without a person makes a link for the only owner', async (t) =>
   t.equal((await use((await asJson('login-link')).link)).person, ann, 'bob may not sign in');
 });
 
-test('an invitation of the operator creates an owner', async (t) => {
+test('an operator’s invitation creates an owner', async (t) => {
   const { world, admin, asJson, use } = await startAdmin(t);
   await admin('project', 'create', 'web', '--owner', 'ann@x.org');
   const printed = await admin('invite', 'projects/web', 'bob@x.org', '--role', 'OWNER');
@@ -150,7 +150,7 @@ test('people are listed, locked out, readmitted, and signed out', async (t) => {
   }
 });
 
-test('an address known only from an invitation is marked as such, and identifies no person', async (t) => {
+test('an address known only from an invitation is marked, and identifies no person', async (t) => {
   const { world, admin, use } = await startAdmin(t);
   await admin('project', 'create', 'web', '--owner', 'ann@x.org');
   const by = { kind: 'human', name: 'people/ann' } as const;
@@ -271,7 +271,7 @@ test('a command repeated under the same request id gets the same answer', async 
   t.match(await admin('login-link', ann, '--request-id', 'x'), { code: 1, stderr: /not a UUID/ });
 });
 
-test('changes outside of projects are in the audit that the operator reads', async (t) => {
+test('changes outside projects appear in the operator’s audit', async (t) => {
   const { world, admin, asJson, use } = await startAdmin(t);
   const id = randomUUID();
   await admin('project', 'create', 'web', '--owner', 'ann@x.org', '--request-id', id);

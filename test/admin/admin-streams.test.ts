@@ -109,7 +109,7 @@ test('DUR-23: missing and lagging copies are degraded, with a remedy', async (t)
 /** Lets every answer be handled. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test('copies are polled every 10 s, and the last state outlives a lost answer', async (t) => {
+test('copies are polled every 10 s, and a lost answer keeps the last state', async (t) => {
   const clock = new VirtualClock(Date.parse('2026-03-01T12:00:00Z'));
   const metrics = createMetrics({ clock, version: 'test' });
   const health = createHealth({ clock, log: silentLog });

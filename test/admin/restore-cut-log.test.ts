@@ -71,12 +71,12 @@ async function restores(t: Test, onto: Stream): Promise<void> {
   t.equal((await onto.state(SAMPLES_STREAM)).messages, messages + 1, 'again changes nothing');
 }
 
-test('DUR-18: a log that was cut by partition is restored with its sequences', async (t) => {
+test('DUR-18: a log that was truncated by partition is restored with its sequences', async (t) => {
   await restores(t, embedded(t, ':memory:'));
 });
 
 test(
-  'DUR-18: a log that was cut by partition is restored onto NATS with its sequences',
+  'DUR-18: a log that was truncated by partition is restored onto NATS with its sequences',
   needs('nats-server 2.15.1'),
   async (t) => {
     const server = await natsServerFor(t, { program: componentPath('nats-server 2.15.1') });

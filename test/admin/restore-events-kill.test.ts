@@ -38,7 +38,7 @@ async function snapshotBytes(stream: Stream): Promise<number | undefined> {
 }
 
 test(
-  'DUR-32: a run of restore-events that is killed at any step is finished by the next one',
+  'DUR-32: a restore-events run that is killed at any step is finished by the next run',
   needs('nats-server 2.15.1'),
   async (t) => {
     const server = await natsServerFor(t);

@@ -13,7 +13,7 @@ import { dataFolder, until } from '../support/program.ts';
 import { startService } from '../support/service-in-process.ts';
 
 test(
-  'DUR-32: commits that arrive after another member has made EVENTS again are no damage',
+  'DUR-32: commits that arrive after another member has recreated EVENTS are not reported as damage',
   needs('nats-server 2.15.1'),
   async (t) => {
     const server = await natsServerFor(t);

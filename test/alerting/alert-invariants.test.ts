@@ -116,7 +116,7 @@ test('alertInstance: a gap neither promotes a run nor drops it', async (t) => {
   }
 });
 
-test('alertInstance: its condition start is that of the run, null when idle', async (t) => {
+test('alertInstance: its condition start equals the start of the run, or null when idle', async (t) => {
   const { rows, edges } = walked('alertInstance');
   const starts = rows.filter(isFiring).map((row) => [sinceOf(row), incidentOf(row)?.startedMs]);
   t.ok(starts.length > 0 && starts.every(([since, started]) => since === started));

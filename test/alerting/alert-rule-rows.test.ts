@@ -72,7 +72,7 @@ for (const [name, reason, change] of changes) {
   });
 }
 
-test('a change of display name, destinations, severity or repeat interval keeps firing instances', async (t) => {
+test('changing a rule’s display name, destinations, severity or repeat interval keeps firing instances', async (t) => {
   const world = await firing(t);
   const changes = [
     { displayName: 'Another name' },

@@ -64,7 +64,7 @@ test('LIMIT-14: concurrent creations cannot exceed 5 destinations per project', 
   t.same(await all(3), { done: 1, LIMIT_EXCEEDED: 2 });
 });
 
-test('limits are whole numbers within the range of a project', async (t) => {
+test('limits are whole numbers within a project’s range', async (t) => {
   const world = await openAlertingWorld(t);
   for (const rules of [-1, 1.5, Number.NaN, 1_001]) {
     await t.rejects(limit(world, { rules }), {
@@ -147,7 +147,7 @@ test('a paused rule does not count; a rule beyond the limit may still be edited'
   await t.rejects(world.save(uuid(3), {}), { name: 'Refusal', reason: 'LIMIT_EXCEEDED' });
 });
 
-test('label sets of a VM are those reported in its rows', async (t) => {
+test('a VM’s label sets are those reported in its rows', async (t) => {
   const limits = new IngestLimits({ overVmLimit: () => undefined });
   const used = (mount: string) => `svc_vm_filesystem_used_bytes{mountpoint="${mount}"}`;
   const report = (...series: string[]) => {

@@ -116,7 +116,7 @@ function textAt(number: number): string {
   return texts[number % texts.length] ?? '';
 }
 
-test('numbers and texts of all kinds survive', async () => {
+test('numbers and texts of all kinds survive a round trip', async () => {
   const property = fc.property(logs, fc.nat(), (partition, start) => {
     const { state } = folded(partition);
     let count = start;
@@ -144,7 +144,7 @@ test('numbers and texts of all kinds survive', async () => {
   fc.assert(property, { seed: SEED, numRuns: tries(100) });
 });
 
-test('edges survive with all their fields', async () => {
+test('edges survive a round trip with all their fields', async () => {
   const property = fc.property(logs, fc.nat(), (partition, start) => {
     const { edges } = folded(partition);
     let count = start;
@@ -158,7 +158,7 @@ test('edges survive with all their fields', async () => {
   fc.assert(property, { seed: SEED, numRuns: tries(100) });
 });
 
-test('VMs that are missing, doubled or of another state are rejected', async (t) => {
+test('a missing or duplicate VM, or one of another state, is rejected', async (t) => {
   const checkpoint = checkpointOf(someState());
   const { head, vms } = checkpoint;
   const [first] = vms as [EncodedVm];
@@ -170,7 +170,7 @@ test('VMs that are missing, doubled or of another state are rejected', async (t)
   t.throws(() => restored({ head, vms: moved }), DamagedCheckpoint);
 });
 
-test('the VMs that a data center holds are in pieces of a bounded size, all of which are needed', async (t) => {
+test('the VMs held by a data center are encoded in pieces of bounded size, all of which are required', async (t) => {
   const vms = Array.from({ length: 2_500 }, (_, i) => `vm-${i}`);
   const rule = cpuRule({ metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0 });
   const world = new EvaluationWorld([rule]);
@@ -193,21 +193,21 @@ test('the VMs that a data center holds are in pieces of a bounded size, all of w
   }
 });
 
-test('a head of another form is rejected', async (t) => {
+test('a head in another format is rejected', async (t) => {
   const { head } = checkpointOf(someState());
   const content = head.subarray(0, -4);
   t.throws(() => restoreHead(sealed(content, 'head', CHECKPOINT_FORM + 1)), DamagedCheckpoint);
   t.ok(restoreHead(sealed(content, 'head')));
 });
 
-test('only the state of a log that was read to its end has a checkpoint', async (t) => {
+test('only a log that was read to its end gives a checkpoint', async (t) => {
   const state = someState();
   for (const isWrong of [{ isLive: false }, { isReplaying: true }, { aheadFromMs: 5 }]) {
     t.throws(() => checkpointOf({ ...state, ...isWrong }), RangeError);
   }
 });
 
-test('the bytes of a form never change', async (t) => {
+test('the bytes of a format never change', async (t) => {
   const world = new EvaluationWorld([
     cpuRule({ sustainedMs: 60_000, vms: ['vm-1', 'vm-2'] }),
     cpuRule({ rule: 'rule-2', metricId: 'telemetry_age_seconds', threshold: 60 }),
@@ -275,7 +275,7 @@ function partsOf(checkpoint: Checkpoint, edges: readonly Edge[]) {
   ];
 }
 
-test('damaged bytes are rejected, or restore the same', async (t) => {
+test('damaged bytes are rejected or restore the same state', async (t) => {
   let rejected = 0;
   const property = fc.property(
     logs,
@@ -303,7 +303,7 @@ test('damaged bytes are rejected, or restore the same', async (t) => {
   t.ok(rejected > 100, `${rejected} were rejected`);
 });
 
-test('damaged bytes with a right checksum cause no other error', async (t) => {
+test('damaged bytes with a valid checksum cause no unexpected error', async (t) => {
   let restoredParts = 0;
   const property = fc.property(
     logs,

@@ -20,7 +20,7 @@ async function blocksIn(files: CheckpointFiles, name: string): Promise<string[]>
   return read;
 }
 
-test('a checkpoint is read as it was written, by its owner alone', async (t) => {
+test('a checkpoint is read back as written, and only its owner can read it', async (t) => {
   const folder = folderOf(t);
   const files = new CheckpointFiles(folder);
   t.equal(await files.index(), undefined, 'nothing yet');

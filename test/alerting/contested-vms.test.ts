@@ -6,7 +6,7 @@ import { announceContested } from '../../actors/alerting/contested-vms.ts';
 import type { ContestedVm } from '../../actors/vms/vm-sources.ts';
 import { cpuRow, openAlertingWorld, PROJECT } from '../support/alerting-on-host.ts';
 
-test('SRC-19: a VM that runs in two places has a notice while it does', async (t) => {
+test('SRC-19: a VM that runs in two places has a notice for as long as it does', async (t) => {
   const world = await openAlertingWorld(t);
   const { host, clock } = world;
   await world.ingest.write({

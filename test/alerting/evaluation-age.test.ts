@@ -137,7 +137,7 @@ function run(it: World) {
   return { state, edges };
 }
 
-test('EVAL-04: rows in order give the oracle’s notifications at any tick times', async (t) => {
+test('EVAL-04: rows in order produce the oracle’s notifications at any tick times', async (t) => {
   let compared = 0;
   const property = fc.property(world([0]), (it) => {
     const wanted = spansOf(it).map(({ startedMs, firedMs, endMs }) => [startedMs, firedMs, endMs]);
@@ -153,7 +153,7 @@ test('EVAL-04: rows in order give the oracle’s notifications at any tick times
   t.ok(compared > occurrences(1_000), `${compared} firings`);
 });
 
-test('EVAL-05: notifications and timeline differ only by firings marked corrected', async (t) => {
+test('EVAL-05: notifications and timeline differ only in firings marked as corrected', async (t) => {
   const seen = { reported: 0, corrected: 0 };
   const property = fc.property(world(), (it) => {
     const { state, edges } = run(it);

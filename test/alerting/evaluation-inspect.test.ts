@@ -28,7 +28,7 @@ function pages(limit: number, rule?: string): string[][] {
   return found;
 }
 
-test('pages hold every instance once, in the order of VM and rule', async (t) => {
+test('pages list every instance once, ordered by VM and rule', async (t) => {
   t.equal(whole.length, 2 * VMS);
   for (const limit of [1, 3, 4, 100]) {
     const found = pages(limit);

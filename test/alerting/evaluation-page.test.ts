@@ -57,7 +57,7 @@ function eventsOf({ decision }: Line): (string | undefined)[] {
   return [...decision.matchAll(/\*\*([^*]+)\*\*/g)].map(([, name = '']) => EVENTS[name]);
 }
 
-test('EVAL-01, EVAL-02, EVAL-03, EVAL-05: the example of the page behaves as written', async (t) => {
+test('EVAL-01, EVAL-02, EVAL-03, EVAL-05: the example on the page behaves as written', async (t) => {
   const lines = page
     .split('\n')
     .filter((row) => /^\| \d+:\d\d \|/.test(row))
@@ -83,7 +83,7 @@ test('EVAL-01, EVAL-02, EVAL-03, EVAL-05: the example of the page behaves as wri
   }
 });
 
-test('the page states the numbers of the program', async (t) => {
+test('the page states the program’s numbers', async (t) => {
   const numbers: readonly (readonly [string, number, number])[] = [
     ['up to **90 s**', GAP_TOLERANCE_MS, 90_000],
     ['every 15 s', TICK_MS, 15_000],

@@ -54,7 +54,7 @@ const lines = map(({ edges }: EvaluatedEntry) => edges.map(edgeLine).join());
 const run = { a: batch(0, HIGH), b: batch(30, HIGH), c: batch(60, HIGH), d: batch(90, LOW) };
 const edges = { x: '', f: 'fired at 60 since 0', r: 'recovered at 90' };
 
-test('decodeEntries decodes bytes, and passes entries that its source has decoded', async (t) => {
+test('decodeEntries decodes bytes, and passes on entries that are already decoded', async (t) => {
   const entry = tick(30);
   const place = { sequence: 7, partition: 3, storedMs: START_MS };
   const decoded = { ...place, entry };
@@ -74,7 +74,7 @@ test('decodeEntries decodes bytes, and passes entries that its source has decode
   }, DamagedBytes);
 });
 
-test('catchUpRules delays only the entries behind a marker that reads its past', async (t) => {
+test('catchUpRules delays only the entries behind a marker whose past is being read', async (t) => {
   marbles(t, ({ hot, cold, expectObservable, expectSubscriptions }) => {
     const stored = cold('--a--b-|', { a: run.a, b: run.b });
     const entries = { t: tick(59), m: marker(60, rule), c: run.c };

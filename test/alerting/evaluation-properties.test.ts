@@ -119,7 +119,7 @@ function contains(span: OracleSpan, timeMs: number): boolean {
   return (span.firedMs <= timeMs || span.startedMs === timeMs) && timeMs <= span.endMs;
 }
 
-test('EVAL-05: notifications and timeline differ only by firings marked corrected', async (t) => {
+test('EVAL-05: notifications and timeline differ only in firings marked as corrected', async (t) => {
   let corrected = 0;
   const property = fc.property(arrivals(), (world) => {
     const state = start(world);
@@ -167,7 +167,7 @@ test('a recovery consists of observed good samples that span its duration', asyn
   t.ok(recovered > occurrences(1_000), `${recovered} recoveries`);
 });
 
-test('every output value was an input value of the same time', async (t) => {
+test('every output value was an input value at the same time', async (t) => {
   let values = 0;
   const property = fc.property(arrivals(), (world) => {
     const input = new Set(world.rows.flat().map(({ at, cpu }) => `${START_MS + at * 1000} ${cpu}`));

@@ -217,7 +217,7 @@ test('markers of older logs without limits do not limit anything', async (t) => 
   t.equal(world.state.projects.get(PROJECT)?.instancesMax, Number.POSITIVE_INFINITY);
 });
 
-test('which silent VMs are within the quota does not depend on the order of facts', async (t) => {
+test('the order of facts does not decide which silent VMs are within the quota', async (t) => {
   const rules = [cpuRule({ metricId: 'telemetry_age_seconds', threshold: 60 })];
   const limits = [{ project: PROJECT, instances: 2 }];
   const evaluated = (vms: readonly string[]): string[] => {

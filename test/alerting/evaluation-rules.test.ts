@@ -297,7 +297,7 @@ test('EVAL-17: a resumed telemetry rule starts a new run', async (t) => {
   t.same(joined.tick(135), ['fired at 90 since 90'], 'it knows the state that other rules know');
 });
 
-test('a marker and a tick are folded in steps of one VM with the same result', async (t) => {
+test('a marker or tick that is folded one VM at a time gives the same result', async (t) => {
   const silent = cpuRule({ metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0 });
   const vms = Array.from({ length: 200 }, (_, i) => `vm-${i}`);
   const heard = () => {

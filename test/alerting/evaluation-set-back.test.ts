@@ -46,7 +46,7 @@ test('EVAL-09: a run neither continues nor recovers across the step', async (t) 
   t.same(sustained.rows([row(130, HIGH)], 130), ['fired at 130 since 10'], 'a new run');
 });
 
-test('EVAL-09: within a minute, an earlier row is late and not a step of the clock', async (t) => {
+test('EVAL-09: within a minute, an earlier row is late and not a clock step', async (t) => {
   const world = new EvaluationWorld([NOW]);
   world.rows([row(100, LOW)], 100);
   world.rows([row(40, LOW)], 40);
@@ -55,7 +55,7 @@ test('EVAL-09: within a minute, an earlier row is late and not a step of the clo
   t.equal(world.state.counters.clockBackwards, 1);
 });
 
-test('EVAL-19: a VM that fell silent after the step fires when its silence is long enough', async (t) => {
+test('EVAL-19: a VM that fell silent after the step fires once its silence is long enough', async (t) => {
   const world = new EvaluationWorld([AGE]);
   for (const at of seconds(3540, 3600)) {
     world.tick(at);
@@ -77,7 +77,7 @@ test('EVAL-03: a firing incident without data is marked soon after the step', as
   t.same(world.rows([row(260, LOW)], 260).at(-1), 'recovered at 260');
 });
 
-test('EVAL-24: a VM that its owner stops after the step is known as stopped', async (t) => {
+test('EVAL-24: a VM stopped by its owner after the step is known as stopped', async (t) => {
   const world = new EvaluationWorld([AGE]);
   world.tick(3600);
   world.rows([{ ...row(3600, LOW), state: 1 }]);

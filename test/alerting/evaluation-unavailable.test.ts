@@ -115,7 +115,7 @@ test('EVAL-07: a burst of old rows does not make telemetry look live', async (t)
   t.same(buffered.rows(all, 905), ['corrected', 'recovered at 330'], 'until the present');
 });
 
-test('EVAL-09: telemetry rejected for its clock has that cause', async (t) => {
+test('EVAL-09: telemetry rejected for its clock names that cause', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
   live(world, 0, 30, { cpu: HIGH });
   const ahead = { outages: [], placed: [], clockAhead: [{ project: PROJECT, vm: 'vm-1' }] };
@@ -151,7 +151,7 @@ test('an unexpected stop fires on one row and ends on a row with another state',
   t.same(world.rows([{ at: 360, state: OFF, stateReason: 'shutdown' }]), ['recovered at 360']);
 });
 
-test('an unreported reason does not recover a crash, and counts as the owner’s stop only before one', async (t) => {
+test('a missing reason does not recover a crash; before one, it counts as the owner’s stop', async (t) => {
   for (const stateReason of ['', 'unknown', 'daemon', 'from_snapshot']) {
     const world = new EvaluationWorld([stopped(), unavailable()]);
     const off = { state: OFF, stateReason };
@@ -209,7 +209,7 @@ test('EVAL-15: a VM stopped by its owner pauses evaluation and recovers nothing'
   t.same(live(open, 435, 435), ['recovered at 435'], 'running and being heard is a recovery');
 });
 
-test('EVAL-15: a boot grace precedes unavailable telemetry', async (t) => {
+test('EVAL-15: telemetry becomes unavailable only after the boot grace period', async (t) => {
   const story = (first: Partial<ShortRow>) => {
     const world = new EvaluationWorld([unavailable({ threshold: 60 })]);
     live(world, 0, 60);
@@ -397,7 +397,7 @@ test('a rule on telemetry that cannot be evaluated joins silent VMs and an outag
   );
 });
 
-test('a rule on telemetry that cannot be evaluated anymore fails its incident and does not recover it', async (t) => {
+test('a rule on telemetry that can no longer be evaluated fails its incident and does not recover it', async (t) => {
   const world = new EvaluationWorld([unavailable()]);
   world.rows([{ at: 0 }]);
   t.same(ticks(world, 15, 600), ['fired at 300 since 300']);

@@ -57,7 +57,7 @@ test('EVAL-02: a gap up to the tolerance keeps the run, and a longer gap restart
   t.same(restarted.cpu(HIGH, [3900]), ['fired at 3900 since 3600']);
 });
 
-test('EVAL-03: a gap does not recover a firing alert, observed good samples do', async (t) => {
+test('EVAL-03: a gap does not recover a firing alert; observed good samples do', async (t) => {
   const world = new EvaluationWorld([cpuRule({ recoveryMs: 60_000 })]);
   for (const at of seconds(0, 300)) {
     world.tick(at);
@@ -214,7 +214,7 @@ test('EVAL-08: a duplicate sample is ignored, and another value at its time is a
   t.same(other, ['fired at 0 since 0'], 'another series at the same time is not a conflict');
 });
 
-test('EVAL-09: a sample from the future is rejected, and a clock set back is ordered', async (t) => {
+test('EVAL-09: a sample from the future is rejected, and samples after a clock set-back count', async (t) => {
   const future = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   t.same(future.rows([{ at: 61, cpu: HIGH }], 0), []);
   t.equal(future.state.counters.future, 1);

@@ -66,7 +66,7 @@ async function cut(world: HalfWay): Promise<void> {
   await world.stream.truncate({ stream: SAMPLES_STREAM, belowSequence });
 }
 
-test('EVAL-25: a restart continues a run whose beginning the log no longer has', async (t) => {
+test('EVAL-25: a restart continues a run whose beginning the log no longer contains', async (t) => {
   const world = await halfWay(t);
   t.ok(world.store.files.size > 0, 'a checkpoint was taken');
   await world.first.stop();
@@ -79,7 +79,7 @@ test('EVAL-25: a restart continues a run whose beginning the log no longer has',
   t.same(world.told, []);
 });
 
-test('the same restart without its checkpoint knows only what the log has', async (t) => {
+test('the same restart without its checkpoint knows only what the log contains', async (t) => {
   const world = await halfWay(t);
   await world.first.stop();
   await cut(world);
@@ -89,7 +89,7 @@ test('the same restart without its checkpoint knows only what the log has', asyn
   t.same(world.incidents(), []);
 });
 
-test('EVAL-25: a checkpoint is not used if the log, the commits or its form are others', async (t) => {
+test('EVAL-25: a checkpoint is not used with another log, other commits or another format', async (t) => {
   const others: readonly ((index: CheckpointIndex) => CheckpointIndex)[] = [
     (index) => ({ ...index, form: index.form + 1 }),
     (index) => ({ ...index, log: 'another' }),
@@ -116,7 +116,7 @@ test('EVAL-25: a checkpoint is not used if the log, the commits or its form are 
   t.ok((await world.start()).readFrom > 1, 'the unchanged one is used');
 });
 
-test('a member that restarts still has the edges that their owner has not decided', async (t) => {
+test('a restarted member still has the edges that their owner has not decided', async (t) => {
   const world = await halfWay(t);
   world.member.isOwner = false;
   await breach(world, 8 * 60_000);
@@ -148,7 +148,7 @@ test('a damaged or missing checkpoint of one partition is reported, and the log 
   t.match(world.incidents(), [{ state: 'FIRING', startedMs: START_MS }], 'from the log');
 });
 
-test('a checkpoint that cannot be written changes nothing but the next start', async (t) => {
+test('a failed checkpoint write affects only the next start', async (t) => {
   const world = await halfWay(t);
   world.store.fault = new Error('the disk is full');
   const before = world.store.saved;
@@ -163,7 +163,7 @@ test('a checkpoint that cannot be written changes nothing but the next start', a
   t.match(world.incidents(), [{ state: 'FIRING', startedMs: START_MS }], 'decided once');
 });
 
-test('EVAL-25: entries of a partition that were cut after its checkpoint are never skipped', async (t) => {
+test('EVAL-25: entries truncated after a partition’s checkpoint are never skipped', async (t) => {
   const world = await halfWay(t);
   await world.first.stop();
   await breach(world, 60_000);

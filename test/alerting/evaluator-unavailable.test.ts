@@ -93,7 +93,7 @@ test('EVAL-19: an outage is judged over all projects, and each project is notifi
   t.equal(incidentsOf(world, OTHER)[1]?.datacenter, undefined);
 });
 
-test('EVAL-19: fewer than five silent VMs, or at most 30 %, have incidents of their own', async (t) => {
+test('EVAL-19: fewer than five silent VMs, or at most 30 %, each get their own incident', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 10), [OTHER]: vms(11, 18) });
   await world.hear(12, { [PROJECT]: vms(1, 5), [OTHER]: vms(11, 18) });
@@ -105,7 +105,7 @@ test('EVAL-19: fewer than five silent VMs, or at most 30 %, have incidents of th
   );
 });
 
-test('EVAL-19: an outage’s incident recovers by a fresh row of one of its VMs', async (t) => {
+test('EVAL-19: a fresh row from any of its VMs recovers an outage’s incident', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 2), [OTHER]: vms(5, 12) });
   await world.hear(14, { [OTHER]: vms(5, 5) });
@@ -128,7 +128,7 @@ test('EVAL-19: an outage’s incident recovers by a fresh row of one of its VMs'
   t.match(incidentsOf(world), [{ state: 'RECOVERED' }, { state: 'RECOVERED' }]);
 });
 
-test('EVAL-19: retired VMs of an outage cause no recovery', async (t) => {
+test('EVAL-19: retiring VMs in an outage causes no recovery', async (t) => {
   const world = await watching(t);
   const retire = (names: readonly string[]) =>
     retireVms(world.host, { project: PROJECT, by: { kind: 'human', name: 'ada' }, vms: names });
@@ -172,7 +172,7 @@ test('EVAL-19: a VM that fails on its own during an outage has its own incident'
   ]);
 });
 
-test('EVAL-19: an outage in steps stays one incident', async (t) => {
+test('EVAL-19: an outage that spreads in steps stays one incident', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 16) });
   await world.hear(14, { [PROJECT]: vms(1, 10) });
@@ -290,7 +290,7 @@ function firingOf(world: Watching, project = PROJECT) {
   return incidentsOf(world, project).filter(({ state }) => state === 'FIRING');
 }
 
-test('EVAL-09, EVAL-19: an outage is found after the clock was ahead and set back', async (t) => {
+test('EVAL-09, EVAL-19: an outage is detected after a clock that was ahead is set back', async (t) => {
   const world = await watching(t);
   const all = { [PROJECT]: vms(1, 4), [OTHER]: vms(5, 8) };
   await world.hear(3, all);
@@ -328,7 +328,7 @@ test('EVAL-09, EVAL-18: a restart after the clock was set back does not wait', a
   t.match(firingOf(world), [{ vm: 'vm-1' }], 'and the other one fires in time');
 });
 
-test('EVAL-09, EVAL-18: a restart recovers nothing by samples from before the step', async (t) => {
+test('EVAL-09, EVAL-18: a restart recovers nothing from samples before the step', async (t) => {
   const world = await openAlertingWorld(t);
   world.startRules();
   const first = await world.startEvaluator();

@@ -40,7 +40,7 @@ async function observe(world: AlertingWorld, value: number, count: number, proje
 const events = (world: AlertingWorld, project = PROJECT) =>
   world.deliveries(project).map(({ event }) => event);
 
-test('an alert fires, keeps firing while data is missing, and recovers by observations', async (t) => {
+test('an alert fires, keeps firing while data is missing, and recovers on good observations', async (t) => {
   const world = await evaluating(t);
   await observe(world, 95, 2);
   t.match(world.evaluator.instances(PROJECT), [{ state: 'SUSTAINING', sinceMs: START_MS }]);
@@ -305,7 +305,7 @@ test('edges of many instances are committed in order, in commits within the size
   );
 });
 
-test('projects do not see each other, in one partition or several', async (t) => {
+test('projects are isolated, whether in one partition or several', async (t) => {
   const world = await evaluating(t);
   const projects = ['p-1', 'p-2'];
   for (const project of projects) await world.saveRule({}, { project });

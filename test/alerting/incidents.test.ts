@@ -210,7 +210,7 @@ test('a firing notification that is queued when the incident is snoozed ends SNO
   t.equal(world.notifier.requests.length, attempts + 1, 'without a snooze there is nothing to end');
 });
 
-test('another snooze has another end', async (t) => {
+test('a second snooze replaces the end of the first', async (t) => {
   const world = await openDeliveryWorld(t);
   const { snooze } = await firing(world);
   await snooze(10 * MINUTE);

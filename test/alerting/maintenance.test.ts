@@ -138,7 +138,7 @@ test('HOOK-29: recipients notified before a window get the recovery in it', asyn
   t.same(world.notifier.events(), ['incident.firing of vm-1', 'incident.recovered of vm-1']);
 });
 
-test('HOOK-29: a window can end early or before its start, and the last of two announces', async (t) => {
+test('HOOK-29: a window can end early or before its start, and the last of two makes the announcement', async (t) => {
   const world = await maintaining(t);
   const never = await world.plan({ fromMs: HOUR_MS, untilMs: 2 * HOUR_MS });
   await world.end(never);
@@ -214,7 +214,7 @@ test('HOOK-29: a window needs an end and an existing scope, and the number of wi
   await t.rejects(world.plan(), { name: 'Refusal', reason: 'LIMIT_EXCEEDED' });
 });
 
-test('HOOK-29: a covered incident is silent and announced once at the last end, in any order of events', async (t) => {
+test('HOOK-29: a covered incident is announced once, at the last end, in any order of events', async (t) => {
   const someVm = fc.integer({ min: 1, max: 3 });
   const actions = fc.array(
     fc.oneof(

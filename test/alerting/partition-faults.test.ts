@@ -74,7 +74,7 @@ function statesOf(world: World, project: string): string[] {
   return world.incidents(project).map(({ state }) => state);
 }
 
-test('EVAL-25: a fault in one partition rebuilds it alone, and the others decide meanwhile', async (t) => {
+test('EVAL-25: a faulty partition is rebuilt alone while the others keep deciding', async (t) => {
   t.not(FAILING, partitionOf(OTHER));
   const world = await twoPartitions(t);
   await world.observe(95, 2);
@@ -103,7 +103,7 @@ test('EVAL-25: a fault in one partition rebuilds it alone, and the others decide
   t.same([...new Set(world.faults.map(({ partition }) => partition))], [FAILING]);
 });
 
-test('EVAL-25: repeated faults of a partition are retried after longer and longer waits', async (t) => {
+test('EVAL-25: after repeated faults, a partition is retried with growing delays', async (t) => {
   const world = await twoPartitions(t);
   world.failing.is = true;
   await world.observe(95, 3);
@@ -187,7 +187,7 @@ function gated(stream: Stream, partition: number) {
   return { stream: held, open: resolve };
 }
 
-test('EVAL-19, EVAL-25: a partition without its checkpoint is read apart, and outages are judged without it', async (t) => {
+test('EVAL-19, EVAL-25: a partition without its checkpoint is read separately, and outages are judged without it', async (t) => {
   const world = await twoPartitions(t, { sustainedSeconds: 600 });
   await world.observe(95, 6);
   await world.running.stop();

@@ -91,7 +91,7 @@ async function logCutAt(t: Test, entries: readonly LogEntry[], index: number): P
   return log;
 }
 
-test('a rule gets the readings before the log from history, each once, in the order of each VM', async (t) => {
+test('a rule gets readings older than the log from history, each once, in order per VM', async (t) => {
   t.testdir({});
   const marker = markerOf(START_MS + 3_600_000, cpuRule({ sustainedMs: 3_000_000 }));
   const whole = await rowsOf(pastOf(await logCutAt(t, anHour(), 0), marker));
@@ -109,7 +109,7 @@ test('a rule gets the readings before the log from history, each once, in the or
   }
 });
 
-test('a short window reads the log alone', async (t) => {
+test('a short window reads only the log', async (t) => {
   t.testdir({});
   const log = await logCutAt(t, anHour(), 100);
   const read = () => t.fail('history is not read');
@@ -118,7 +118,7 @@ test('a short window reads the log alone', async (t) => {
   t.equal(rows.at(0), 'vm-1 3150');
 });
 
-test('a rule on a metric of another version reads nothing from history and disturbs no other', async (t) => {
+test('a rule on a metric of another version reads nothing from history and affects no other rule', async (t) => {
   t.testdir({});
   const log = await logCutAt(t, anHour(), 100);
   const known = cpuRule({ sustainedMs: 3_000_000 });
@@ -136,7 +136,7 @@ test('a resumed rule reads nothing from before its resume', async (t) => {
   await rowsOf(pastOf(log, marker, { history: { read: read as never } }));
 });
 
-test('a rule on some VMs reads their history only', async (t) => {
+test('a rule for selected VMs reads only their history', async (t) => {
   t.testdir({});
   const log = await logCutAt(t, anHour(), 100);
   const asked: string[] = [];
@@ -151,7 +151,7 @@ test('a rule on some VMs reads their history only', async (t) => {
   t.same(asked, ['vm-2']);
 });
 
-test('without history, a rule uses what the log has', async (t) => {
+test('without history, a rule uses the log alone', async (t) => {
   t.testdir({});
   const log = await logCutAt(t, anHour(), 100);
   const marker = markerOf(START_MS + 3_600_000, cpuRule({ sustainedMs: 3_000_000 }));
@@ -182,7 +182,7 @@ test('a VM whose history cannot be read is reported once, and the others are rea
   await t.rejects(rowsOf(pastOf(log, marker, { history })), /damaged/);
 });
 
-test('a log that is cut during the catch-up loses no reading', async (t) => {
+test('truncating the log during the catch-up loses no reading', async (t) => {
   t.testdir({});
   const log = await logCutAt(t, anHour(), 60);
   let reads = 0;
@@ -201,7 +201,7 @@ test('a log that is cut during the catch-up loses no reading', async (t) => {
   t.equal(new Set(rows).size, rows.length, 'none twice');
 });
 
-test('EVAL-05: a new rule counts a reading of history that was too late for the rules before it', async (t) => {
+test('EVAL-05: a new rule counts a stored reading that was too late for earlier rules', async (t) => {
   t.testdir({});
   // One good reading in the middle of the breach arrives ten minutes late.
   const breach = anHour().filter((_, i) => i !== 40);
@@ -303,7 +303,7 @@ const logs = fc
       .toSorted((a, b) => timeOf(a) - timeOf(b)),
   );
 
-test('EVAL-18: a rule added at any time has the same instances over a cut log and history', async (t) => {
+test('EVAL-18: a rule added at any time has the same instances over a truncated log and history', async (t) => {
   t.testdir({});
   const world = fc.record({
     log: logs,

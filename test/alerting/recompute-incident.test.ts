@@ -184,7 +184,7 @@ test('silence is recomputed from the rows stored around it', async (t) => {
   await history.close();
 });
 
-test('a decision by a metric or an operator of another version cannot be recomputed', async (t) => {
+test('a decision based on a metric or operator of another version cannot be recomputed', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   world.cpu(95, [0]);
   const [fired] = world.edges.filter((edge) => edge.kind === 'fired');

@@ -46,7 +46,7 @@ for (const name of names) {
   });
 }
 
-test('an unreadable recording is rejected with the line', async (t) => {
+test('an unreadable recording is rejected with the line number', async (t) => {
   t.ok(names.length > 2, 'there are recordings');
   t.throws(
     () => parseRecording('svc-recording 2\n'),

@@ -115,7 +115,7 @@ test('SRC-16: a notice names the VM and the cause, and ends with them', async (t
   t.ok(world.notices()[0]?.endedMs, 'ended');
 });
 
-test('SRC-16: a notice of an earlier run ends after a restart', async (t) => {
+test('SRC-16: a notice from an earlier run ends after a restart', async (t) => {
   const world = await openWorld(t);
   const subject = { collection: 'projects', id: PROJECT } as const;
   await submit(world.host, { project: PROJECT }, (draft) =>

@@ -53,7 +53,7 @@ test('any text survives in a quoted cell, and each row has its line number', asy
   );
 });
 
-test('a header takes series with labels, quoted or not', async (t) => {
+test('a header may name series with labels, quoted or not', async (t) => {
   const mount = (path: string) =>
     `svc_vm_filesystem_used_bytes{fstype="ext4",mountpoint="${path}"}`;
   const keys = [mount('/'), mount('/a,b'), `own{a="x"}`];

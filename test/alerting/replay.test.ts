@@ -242,7 +242,7 @@ test('an unexpected report shows its first differing line', async (t) => {
 
 for (const set of traceSets.filter(({ isSmall }) => isSmall)) {
   test(
-    `${set.name}: its incidents equal those of the report`,
+    `${set.name}: the incidents equal those in the report`,
     needs('shared folder'),
     async (t) => {
       t.equal(await checkTraces(set, `${componentPath('shared folder')}/data/traces`), '');

@@ -83,10 +83,14 @@ test('STATE-03: an editor acknowledges, snoozes and unsnoozes a firing incident'
     });
     t.match(body.timeline[1], { by: /^people\//, detail: /: mine$/ });
   });
-  await t.test('credentials see actors by kind only, as in audit', async (t) => {
-    const { timeline } = (await world.call('GetIncident', { name }, { key: world.keys.read })).body;
-    t.match(timeline[1], { event: 'acknowledged', by: 'human' });
-  });
+  await t.test(
+    'callers with credentials see only the kind of each actor, as in the audit',
+    async (t) => {
+      const { timeline } = (await world.call('GetIncident', { name }, { key: world.keys.read }))
+        .body;
+      t.match(timeline[1], { event: 'acknowledged', by: 'human' });
+    },
+  );
   await t.test('an exact resend changes nothing, and another body is rejected', async (t) => {
     const request = act(name, { note: 'again' });
     const before = (await world.call('AcknowledgeIncident', request, person)).body;
@@ -296,7 +300,7 @@ test('API-18: ExplainIncident shows the deciding samples and whether history sti
     t.equal(window.length, 5, 'the deciding samples are stored with the incident');
     t.match(summary, /It cannot be evaluated again/);
   });
-  await t.test('names of other projects are rejected as everywhere', async (t) => {
+  await t.test('names of other projects are rejected, as in every method', async (t) => {
     const other = await world.call('ExplainIncident', { name: 'projects/other/incidents/x' });
     t.match(other, { reason: 'PROJECT_BOUNDARY' });
     t.match(await world.call('ExplainIncident', { name: `${PROJECT}/incidents/none` }), {

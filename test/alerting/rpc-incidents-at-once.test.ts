@@ -69,7 +69,7 @@ test('API-33: each incident of a call has its own result, and valid ones are ack
   t.match(other, { status: 400, reason: 'REQUEST_ID_REUSED' });
 });
 
-test('API-33: several incidents are snoozed until one time, checked for all', async (t) => {
+test('API-33: several incidents are snoozed until the same time, which must be valid', async (t) => {
   const { call, editor, nameOf } = await startFiring(t);
   const names = [nameOf('vm-1'), nameOf('vm-2')];
   const untilUnix = String(START_SECONDS + 3600);
@@ -85,7 +85,7 @@ test('API-33: several incidents are snoozed until one time, checked for all', as
   }
 });
 
-test('API-33: incident names in a call are bounded, unique and of one project', async (t) => {
+test('API-33: a call names a bounded number of distinct incidents in one project', async (t) => {
   const { call, editor, nameOf } = await startFiring(t);
   const name = nameOf('vm-1');
   const many = Array.from({ length: 201 }, (_, i) => `${PROJECT}/incidents/inc_${i}`);

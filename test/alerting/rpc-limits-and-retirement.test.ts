@@ -132,7 +132,7 @@ test('retired VMs are no longer listed, and their history stays readable', async
   t.same(await listed(), [vmName, `${PROJECT}/vms/vm-2`], 'a later row makes the VM known again');
 });
 
-test('an ambiguous RetireVms is rejected', async (t) => {
+test('an ambiguous RetireVms request is rejected', async (t) => {
   const world = await startRpcWorld(t);
   await write(world, row('vm-1'));
   const ask = (request: object, key = world.keys.collector) =>

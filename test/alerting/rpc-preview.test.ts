@@ -339,7 +339,7 @@ test('more samples than a thread can evaluate are rejected before any is read', 
   t.match(await preview(world), { status: 200, body: { evaluatedSamples: '500' } });
 });
 
-test('previews are limited like queries: 10 s each, and the same number at once', async (t) => {
+test('previews are limited like queries: 10 s each, with the same concurrency', async (t) => {
   const signals: AbortSignal[] = [];
   const world = await startRpcWorld(t, (deps) =>
     withThreads(deps, (signal) => {

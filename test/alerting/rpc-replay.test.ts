@@ -519,7 +519,7 @@ test('API-37: a replay ends after 10 seconds or with its caller', async (t) => {
   t.equal(timedOut.length, signals.length, 'all running calls');
 });
 
-test('API-37: an abandoned replay ends in its thread', async (t) => {
+test('API-37: an abandoned replay also ends in its thread', async (t) => {
   const world = await startRpcWorld(t);
   const flapping = (ago: number) => ((ago / 30) % 2 === 0 ? 95 : 10);
   const vms = Array.from({ length: 20 }, (_, i) => `vm-${i}`);

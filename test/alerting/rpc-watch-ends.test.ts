@@ -209,7 +209,7 @@ test('API-17: a watch ends within a second after its caller loses access, with t
   }
 });
 
-test('changes of others, or without effect on access, end no watch', async (t) => {
+test('changes to other callers, or without effect on access, end no watch', async (t) => {
   const world = await startWatched(t);
   const viewer = await world.signedInAs('demo', 'EDITOR');
   const made = await world.accountKey('demo', ['monitoring.read', 'monitoring.write']);

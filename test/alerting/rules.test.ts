@@ -289,7 +289,7 @@ test('DUR-13: a project acquired during a scan of others is scanned too', async 
   await world.until('it is applied', () => world.rule().value === 'active');
 });
 
-test('an incident records what decided it and the rule of that time', async (t) => {
+test('an incident records its deciding samples and the rule at that time', async (t) => {
   const world = await evaluating(t);
   await saved(world, { operator: 'GREATER_THAN_OR_EQUAL', threshold: 95 });
   await observe(world, 95, 3);
@@ -354,7 +354,7 @@ test('10,000 instances are retired in small commits', async (t) => {
   t.equal(await retireInstances(world.host, PROJECT, RULE), 0, 'a second run finds none');
 });
 
-test('the deciding samples of an incident are stored beside it, and no later commit carries them', async (t) => {
+test('an incident’s deciding samples are stored beside it, and later commits do not repeat them', async (t) => {
   const world = await evaluating(t);
   const vms = Array.from({ length: 40 }, (_, i) => `vm-${i}`);
   await saved(world, { sustainedSeconds: 3_000 });

@@ -72,7 +72,7 @@ test('a gap is an event at the end of the tolerance, reported while it lasts', a
   });
 });
 
-test('a firing records the run that led to it and shortly preceding ones', async (t) => {
+test('a firing records its run and the runs shortly before it', async (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 60_000 })]);
   world.cpu(95, [0]);
   world.cpu(20, [30]);
@@ -150,7 +150,7 @@ test('a rule that joins a series of other rules knows the runs in its window', a
   t.same(joined, ['breachStarted 0', 'breachEnded 30', 'breachStarted 60']);
 });
 
-test('an instance keeps a bounded number of events, and complete newest runs', async (t) => {
+test('an instance keeps a bounded number of events, with its newest runs complete', async (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   for (const at of seconds(0, 3600, 60)) {
     world.cpu(95, [at]);

@@ -103,7 +103,7 @@ test('unevaluated entries are kept at any age, in their own partition only', asy
 /** With the margin of a rebuild, six hours. */
 const SIX_HOURS = { sustainedSeconds: (6 * HOUR_MS - FLOOR_MARGIN_MS) / 1000 };
 
-test('DUR-20: a long window of one tenant keeps the log of its own partition only', async (t) => {
+test('DUR-20: one tenant’s long window keeps the log of its own partition only', async (t) => {
   const world = await eightHours(t);
   await world.saveRule(SIX_HOURS);
   t.same(await kept(world), { ...YOUNG, own: [5, 7, ...YOUNG.own] });
@@ -130,7 +130,7 @@ test('a member reports its position in each partition, and the lowest of all', (
   t.end();
 });
 
-test('the floor of a partition without entries is the position of the reader', (t) => {
+test('the floor of a partition without entries is the reader’s position', (t) => {
   const { history, pipeline } = needs({ floor: 1, through: 12 });
   const { floor } = sampleProgress({
     history,

@@ -75,7 +75,7 @@ function edgesOf(edges: readonly Edge[], vm: string, ruleId?: string): Edge[] {
 }
 
 test(
-  'real traces invent no value, and no recovery in an outage',
+  'a replay of real traces invents no value, and no recovery during an outage',
   needs('shared folder'),
   async (t) => {
     const folder = componentPath('shared folder');

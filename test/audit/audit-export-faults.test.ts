@@ -67,7 +67,7 @@ test('A failed read rejects changes only until it succeeds', async (t) => {
   t.equal(accepted(), 'accepted', 'in a quiet project');
 });
 
-test('If required, a change is answered only once the sink has it', async (t) => {
+test('With a required sink, a change is answered only once the sink has it', async (t) => {
   const { change, open, path, clock, host } = await startExportWorld(t);
   const file = fileSink(path);
   let letThrough = (): void => {};

@@ -49,7 +49,7 @@ test('Each commit is one line, with its place in the chain and public fields onl
   t.equal(linesOf().length, 2, 'a restart continues after the cursor');
 });
 
-test('A full disk: required, people and keys are rejected, and nothing is missing afterwards', async (t) => {
+test('With a required sink, a full disk rejects people and keys, and nothing is missing afterwards', async (t) => {
   const { change, open, whole, path, clock, linesOf } = await startExportWorld(t);
   const file = fileSink(path);
   let isFull = false;
@@ -83,7 +83,7 @@ test('A full disk: required, people and keys are rejected, and nothing is missin
   t.ok(linesOf().length > 4);
 });
 
-test('If not required, changes continue, and the lag is visible', async (t) => {
+test('With an optional sink, changes continue and the lag is visible', async (t) => {
   const { change, open } = await startExportWorld(t);
   const away: AuditSink = { append: () => Promise.reject(new Error('ENOENT')) };
   const exporter = open({ sink: away, isRequired: false });
@@ -97,7 +97,7 @@ test('If not required, changes continue, and the lag is visible', async (t) => {
   t.match(exporter.health(), { state: 'degraded', reason: /ENOENT.*changes continue/ });
 });
 
-test('If required, a sink that hangs or lags too far also rejects changes', async (t) => {
+test('A required sink that hangs or lags too far also rejects changes', async (t) => {
   const { change, open, clock } = await startExportWorld(t);
   const hanging = open({ sink: { append: () => new Promise(() => {}) } });
   await change(others.evaluator);
@@ -123,7 +123,7 @@ test('If required, a sink that hangs or lags too far also rejects changes', asyn
   t.match(behind.health(), { reason: /more than 1000 commits behind/ });
 });
 
-test('Rotated by renaming: the next line creates a new file, and both together are complete', async (t) => {
+test('After a rotation by renaming, the next line creates a new file, and both together are complete', async (t) => {
   const { change, open, whole, path } = await startExportWorld(t);
   const exporter = open();
   await change();
@@ -134,7 +134,7 @@ test('Rotated by renaming: the next line creates a new file, and both together a
   t.equal(await whole(`${path}.1`, path), 2);
 });
 
-test('Killed midway and restarted: no commit is missing, and copies are identical', async (t) => {
+test('After a kill and a restart, no commit is missing and copies are identical', async (t) => {
   const world = await startExportWorld(t);
   const { change, open, whole, linesOf, control, path, cursorPath } = world;
   for (let i = 0; i < 250; i++) await change();
@@ -161,7 +161,7 @@ test('Killed midway and restarted: no commit is missing, and copies are identica
   t.ok(ids.length > 250, 'commits in doubt are there twice');
 });
 
-test('After a restored backup the cursor is invalid: everything is exported again', async (t) => {
+test('Restoring a backup invalidates the cursor, so everything is exported again', async (t) => {
   const { change, open, whole, cursorPath } = await startExportWorld(t);
   await change();
   await change();
@@ -170,7 +170,7 @@ test('After a restored backup the cursor is invalid: everything is exported agai
   t.equal(await whole(), 2);
 });
 
-test('By the settings: the host rejects people while the sink is unavailable, but not the service', async (t) => {
+test('As configured, the host rejects people, but not the service, while the sink is unavailable', async (t) => {
   const { host, clock, control, folder } = await startExportWorld(t);
   const data = join(folder, 'data');
   const path = join(folder, 'elsewhere', 'audit.jsonl');

@@ -120,17 +120,17 @@ test('EVENT-04, LIMIT-19: ended incidents and deliveries are dropped after 90 da
   await world.rest();
   const all = { incident: 3, incidentWindow: 3, incidentHeldVms: 3, delivery: 4, notice: 2 };
 
-  await t.test('those that ended less than 90 days ago stay', async (t) => {
+  await t.test('incidents and deliveries that ended less than 90 days ago stay', async (t) => {
     world.clock.jump(HISTORY_KEPT_MS - HOUR_MS);
     t.same((await retainOnce(world)).removed, {});
     t.match(countsOf(world), { ...all, 'alertInstance rows': 3, 'delivery rows': 4 });
   });
-  await t.test('a later incident is younger', async (t) => {
+  await t.test('an incident that ends later is kept', async (t) => {
     await world.fire(['vm-new']);
     await world.recover(['vm-new']);
     t.equal(world.incidents().length, 4);
   });
-  await t.test('after 90 days they are dropped, with all that belongs to them', async (t) => {
+  await t.test('after 90 days they are dropped with all of their data', async (t) => {
     world.clock.jump(2 * HOUR_MS);
     const firing = world.incidents().find(({ state }) => state === 'FIRING');
     const expected = world
@@ -177,7 +177,7 @@ test('EVENT-04, LIMIT-19: ended incidents and deliveries are dropped after 90 da
   });
 });
 
-test('EVENT-04: audit is kept for its retention and proves where it starts', async (t) => {
+test('EVENT-04: audit is kept for its retention period, and proves its start', async (t) => {
   const world = await openWorld(t);
   const hook = await world.addDestination();
   await world.putInForce({ destinationNames: [hook] });

@@ -96,7 +96,7 @@ test('An owner reads who changed an identity, how, when, and by which request', 
   t.ok(all.has('credential') && all.has('membership'), 'without a filter too');
 });
 
-test('The path of a VM is that of its enrolment', async (t) => {
+test('A VM shows the path of its enrolment', async (t) => {
   const world = await startAudited(t);
   const who = { person: world.owner };
   const offer = { vmName: VM, requestId: randomUUID(), datacenter: 'DC-1' };

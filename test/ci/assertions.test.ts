@@ -367,7 +367,7 @@ test('an invalid token causes no request for keys', async (t) => {
   t.equal(requested, 0);
 });
 
-test('an issuer that is not configured is reported as such', async (t) => {
+test('an issuer that is not configured is reported', async (t) => {
   const { checked, mint } = await world(t);
   const requested = checked.verify(await mint(), { issuer: 'gitlab', audience: AUDIENCE });
   await t.rejects(requested, { name: 'Refusal', reason: 'NOT_READY', message: /SVC_CI_ISSUERS/ });

@@ -284,7 +284,7 @@ test('GitHub: pull requests, tags and merge refs are rejected by each claim that
   }
 });
 
-test('GitHub: the workflow is in the repository, the repository is its owner’s', async (t) => {
+test('GitHub: the workflow belongs to the repository, and the repository to its owner', async (t) => {
   const path = '.github/workflows/deploy.yml@refs/heads/main';
   for (const repository of ['octo-org/other', 'octo-org/octo-repo2', 'evil/octo-org/octo-repo']) {
     const workflow_ref = `${repository}/${path}`;

@@ -222,7 +222,7 @@ test('configured issuers: health, metrics and log report an outage and a new cla
   t.match(text, 'svc_ci_keys_age_seconds{issuer="github"} 60');
 });
 
-test('over HTTP: an answer of the issuer can end trust, a failure cannot', async (t) => {
+test('over HTTP: an issuer’s answer can end trust; a failure cannot', async (t) => {
   const clock = new VirtualClock(START_MS);
   const platform = await startCiIssuer({ now: () => clock.now() });
   const metrics = createMetrics({ clock, version: 'test' });
@@ -377,7 +377,7 @@ function getIdToken(environment: Readonly<Record<string, string>>, audience: str
   });
 }
 
-test('the official client of a job gets a token here, and it is valid', async (t) => {
+test('a job’s official client gets a valid token here', async (t) => {
   const { platform, verify } = await running(t);
   platform.job.claims = { environment: 'production' };
   // It retries after a gateway's answers, which the real endpoint sometimes gives.

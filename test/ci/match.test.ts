@@ -18,7 +18,7 @@ import { occurrences, tries } from '../support/tries.ts';
 
 const owned = (ownerClaims: readonly string[]) => ({ ownerClaims, nameClaims: NAME_CLAIMS });
 
-test('A change of a name in the platform’s map is a renaming, whatever the new name is', async (t) => {
+test('Changing a name in the platform’s map is a renaming, whatever the new name', async (t) => {
   const approved = { 'project-id': '1', 'vcs-origin': 'github.com/acme/app', step: 'a' };
   const renamed = (change: ObservedClaims) => {
     const maps = { ownerClaims: ['project-id'], nameClaims: ['vcs-origin'] };
@@ -86,7 +86,7 @@ const ownClaims = (entries: readonly (readonly [string, unknown])[]): ObservedCl
 };
 const claimSet = fc.array(fc.tuple(claimName, claimValue), { maxLength: 7 });
 
-test('For random claim sets: the same exactly when every bound claim has the approved value', async (t) => {
+test('Random claim sets are the same exactly when every bound claim has the approved value', async (t) => {
   const near = fc.tuple(claimSet, claimSet, fc.array(claimName));
   let same = 0;
   fc.assert(
@@ -111,7 +111,7 @@ test('For random claim sets: the same exactly when every bound claim has the app
   t.ok(same > occurrences(500), `${same} were the same`);
 });
 
-test('For random claim sets: an exchange succeeds exactly when all bound claims are those approved', async (t) => {
+test('An exchange of random claim sets succeeds exactly when all bound claims are approved', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const names = Object.keys(BOUND) as (keyof typeof BOUND)[];

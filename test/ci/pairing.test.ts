@@ -56,7 +56,7 @@ test('CI-10: a pairing code is valid for one observation', async (t) => {
     t.equal(await causeOf(approved), 'EXCHANGED', 'the reviewed observation can still be approved');
   });
   await t.test(
-    'of many concurrent submissions exactly one is observed, also on two nodes',
+    'exactly one of many concurrent submissions is observed, also on two nodes',
     async (t) => {
       const other = await startCiWorld(t, world);
       const started = await start(world);
@@ -103,7 +103,7 @@ test('CI-10: five wrong codes lock their source and never the verification', asy
     Promise.all(
       Array.from({ length: 100 }, (_, i) => submit(`guess-${i}`, `198.51.100.${i}`, token)),
     );
-  await t.test('an unknown setup id is answered alike, and locks alike', async (t) => {
+  await t.test('an unknown setup id gets the same answers and the same locks', async (t) => {
     const unknown = () =>
       refusalOf(
         world.ci.submitProof({

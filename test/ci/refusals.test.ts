@@ -8,7 +8,7 @@ import { owner, PROJECT, refusalOf, startCiWorld } from '../support/keyless-ci-o
 const MINUTE_MS = 60_000;
 const REF_DIFFERS = { claim: 'ref', difference: 'DIFFERENT' } as const;
 
-test('A rejected exchange is recorded, once a minute for each connection, with the count', async (t) => {
+test('Rejected exchanges are recorded with their count, once a minute per connection', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const first = await denied(world, id, { bound: { ref: 'x' } });
@@ -45,7 +45,7 @@ test('A rejected exchange is recorded, once a minute for each connection, with t
   t.match(notesOf(world, id)[2], { correlation: third.correlation, refusals: 1 }, 'at once again');
 });
 
-test('CI-12: a record says of each claim whether it differs, is missing, or both', async (t) => {
+test('CI-12: a record says for each claim whether it differs, is missing, or both', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   await denied(world, id, { bound: { ref: 'x' } });
@@ -178,7 +178,7 @@ test('A record that cannot be written is counted as lost, and the answer is the 
   await notes.close();
 });
 
-test('Refusals on two nodes leave one record a minute, and none of them is lost', async (t) => {
+test('Refusals on two nodes leave one record per minute, and none of them is lost', async (t) => {
   const world = await startCiWorld(t);
   const other = await startCiWorld(t, world);
   const id = await world.connect();

@@ -106,7 +106,7 @@ test('The step has origin, setup id and audience; the code comes from a secret',
   t.notMatch(stepText, /set -[a-z]*x|GITHUB_ENV|GITHUB_OUTPUT/);
 });
 
-test('Other platforms have a step of their own, of valid shell', async (t) => {
+test('Each other platform has its own step, in valid shell', async (t) => {
   const { about, environment, world } = await startStepWorld(t);
   const platforms = ['gitlab', 'buildkite', 'circleci', undefined];
   const opened = await Promise.all(

@@ -30,7 +30,7 @@ test('AUTH-01, AUTH-09: a connection is set up in steps (a) to (f) and then exch
   const { setupId, pairingCode, verification } = started;
   const open = { ref_protected: 'false', repository_visibility: 'public' };
   await t.test(
-    'CI-04: a start returns the pairing code once, with an audience of this deployment and project',
+    'CI-04: a start returns the pairing code once, with an audience for this deployment and project',
     async (t) => {
       t.match(pairingCode, /^svc_pair_[0-9A-Z]{26}_[0-9A-Za-z]{49}$/);
       t.match(started, {
@@ -84,7 +84,7 @@ test('AUTH-01, AUTH-09: a connection is set up in steps (a) to (f) and then exch
     t.match(whys.get('job_workflow_sha'), / It is bound if the job is in a workflow of another/);
   });
   const displayed = (await ci('GetCiVerification', { name: verification.name })).body;
-  await t.test('review: each observed claim, with the points to consider', async (t) => {
+  await t.test('the review lists each observed claim with the points to consider', async (t) => {
     t.match(displayed, { state: 'OBSERVED', claims: observed.claims, observedUnix: /^\d+$/ });
     t.equal(displayed.workflowStep, '', 'the code is used up, and so is the step');
     t.equal(displayed.claimsDigest, observed.claimsDigest);
@@ -373,7 +373,7 @@ test('Unknown trust names are answered like a mismatch, and no sooner', async (t
   t.same([known.status, known.body.message], [made.status, made.body.message]);
 });
 
-test('Only a human session of an owner reaches the set-up', async (t) => {
+test('Only an owner’s human session reaches the set-up', async (t) => {
   const world = await startCiRpcWorld(t);
   const name = await world.connect();
   const { accessToken } = (await world.exchange(name)).body;

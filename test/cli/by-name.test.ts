@@ -165,7 +165,7 @@ async function unknownVms(t: Test, world: DemoWorld): Promise<void> {
     t.match(await svc('vms', 'unenrol', 'vm-2'), { code: 0 }, 'before it has reported');
     t.match(await svc('vms', 'unenrol', 'vm-3'), { code: 4, stderr: /has never been enrolled/ });
   });
-  await t.test('a filter without matches prints only that', async (t) => {
+  await t.test('a filter without matches prints only a message', async (t) => {
     const none = await svc('alerts', 'instances', '--data-state', 'MISSING');
     t.match(none, { code: 0, stdout: 'No matching alert instances\n' });
   });
@@ -211,7 +211,7 @@ async function incidents(t: Test, world: DemoWorld): Promise<void> {
     },
   );
 
-  await t.test('a read-only key names by id what it may not list', async (t) => {
+  await t.test('a read-only key uses ids for resources that it may not list', async (t) => {
     const made = await svc('keys', 'create', '--name', 'reader', '--capability', 'monitoring.read');
     const env = { SVC_PROJECT: 'demo', SVC_API_KEY: made.stdout.trim() };
     const asKey = (...args: string[]) => world.svc(args, { as: 'nobody', env });

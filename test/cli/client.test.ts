@@ -206,7 +206,7 @@ async function completion(t: Test, world: DemoWorld) {
     t.notOk((await complete('')).includes('__complete'));
   });
   const script = (await world.svc(['completion', 'bash'])).stdout;
-  await t.test('API-40: the script of bash passes the words and offers the lines', async (t) => {
+  await t.test('API-40: the bash script passes the words and offers the lines', async (t) => {
     const folder = join(world.folder, 'bin');
     mkdirSync(folder);
     // The command line that the script would run.

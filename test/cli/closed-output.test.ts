@@ -20,7 +20,7 @@ test('a command ends quietly when the reader of its output has exited', async (t
   t.same([code, stderr], [0, '']);
 });
 
-test('output that cannot be written is one sentence and a fault', async (t) => {
+test('output that cannot be written is reported in one sentence, as a fault', async (t) => {
   const full = openSync('/dev/full', 'w');
   const child = spawn(process.execPath, [bin, 'version'], { stdio: ['ignore', full, 'pipe'] });
   if (!child.stderr) throw new Error('The child has no standard error');

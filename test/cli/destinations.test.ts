@@ -54,7 +54,7 @@ test('svc destinations', async (t) => {
     },
   );
 
-  await t.test('test messages are signed, and during a rotation with both secrets', async (t) => {
+  await t.test('test messages are signed, with both secrets during a rotation', async (t) => {
     const tested = await svc('test', hook);
     t.match(tested, { code: 0, stdout: /^dlv_\w+\n$/ });
     t.equal(tested.stderr, `See the outcome: svc deliveries show ${tested.stdout}`);
@@ -109,7 +109,7 @@ test('svc destinations', async (t) => {
   });
 
   await t.test(
-    'DASH-12: a failing destination shows since when, until an attempt is accepted',
+    'DASH-12: a failing destination shows how long it has failed, until an attempt is accepted',
     async (t) => {
       const displayed = async () => (await svc('show', hook)).stdout;
       t.notMatch(await displayed(), /failing since/);
@@ -129,7 +129,7 @@ test('svc destinations', async (t) => {
     },
   );
 
-  await t.test('the URL of a chat is read from standard input and never shown', async (t) => {
+  await t.test('a chat’s URL is read from standard input and never shown', async (t) => {
     const asArgument = await svc('create', '--kind', 'slack', '--name', 'Team', '--url', SLACK);
     t.match(asArgument, { code: 2, stderr: /is a secret/ });
     const args = ['destinations', 'create', '--kind', 'slack', '--name', 'Team', '--url', '-'];

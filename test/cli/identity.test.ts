@@ -100,7 +100,7 @@ async function accounts(t: Test, { svc }: CliWorld): Promise<void> {
     t.match((await act('list')).stdout, 'No service accounts in this project');
   });
 
-  await t.test('one request id creates nothing twice', async (t) => {
+  await t.test('a repeated request id creates nothing twice', async (t) => {
     const requestId = '0c7d3c7e-6c27-4d0c-9a6f-2a4f4f5f6a01';
     const args = ['--name', 'Once', '--template', 'metrics-scraper', '--request-id', requestId];
     const create = ['service-accounts', 'create', '--json', ...args];

@@ -43,7 +43,7 @@ test('svc monitoring', async (t) => {
   });
 
   await t.test(
-    'MEAS-10: a silent VM is not shown as running, in lists, filters and alone',
+    'MEAS-10: a silent VM is not shown as running in lists, in filters or alone',
     async (t) => {
       const unknown = await svc('monitoring', 'vms', '--power', 'UNKNOWN', '--json');
       const running = await svc('monitoring', 'vms', '--power', 'RUNNING', '--json');

@@ -32,7 +32,7 @@ test('progress is printed in steps of one percent, and ends with a newline', asy
   t.same(errors, ['\rsent 50 % of the CSV', '\rsent 100 % of the CSV', '\n']);
 });
 
-test('svc replay shows its progress on a terminal only', async (t) => {
+test('svc replay shows its progress only on a terminal', async (t) => {
   const folder = t.testdir({});
   const rules = join(folder, 'rules.json');
   const spec = cpuSpec({ displayName: 'CPU is busy' });

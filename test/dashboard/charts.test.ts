@@ -186,7 +186,7 @@ test('the smallest step with at most 720 points is requested', async (t) => {
   );
 });
 
-test('ranges in the address', async (t) => {
+test('a range is read from the address', async (t) => {
   const now = 1_764_000_000.7;
   const of = (query: string) => parseRange(new URLSearchParams(query), now);
   t.same(of(''), { startUnix: 1_763_996_400, endUnix: 1_764_000_000, isLive: true });

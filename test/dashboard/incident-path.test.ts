@@ -132,7 +132,7 @@ function eventsOf(kinds: readonly Kind[]): readonly Sent[] {
   return kinds.flatMap(eventsAt);
 }
 
-test('DASH-10: the states at each step are the machine’s states over the events so far', async (t) => {
+test('DASH-10: the states at each step are the machine’s states after the events so far', async (t) => {
   const layout = await drawnLayout();
   let longest = 0;
   fc.assert(

@@ -79,7 +79,7 @@ test('a value is stale while its read is being retried', async (t) => {
   stop();
 });
 
-test('states without a value', async (t) => {
+test('each state without a value has a kind', async (t) => {
   const base = { isLoading: false, retryMs: undefined };
   const had = { ...base, value: 'v', loadedMs: 1 };
   const none = { ...base, value: undefined, loadedMs: undefined };

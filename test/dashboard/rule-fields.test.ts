@@ -112,7 +112,7 @@ test('DASH-16: durations and quantities are read as written', async (t) => {
   }
 });
 
-test('DASH-16: two forms differ only in fields with another meaning', async (t) => {
+test('DASH-16: two forms differ only in fields whose meaning differs', async (t) => {
   const theirs = { fields: fieldsOf(spec, 'percent'), unit: 'percent' };
   const differing = (changes: object) =>
     differencesOf({ fields: { ...theirs.fields, ...changes }, unit: 'percent' }, theirs);

@@ -68,7 +68,7 @@ test('readings are formatted with their unit', async (t) => {
   }
 });
 
-test('durations and ages', async (t) => {
+test('durations and ages are formatted', async (t) => {
   t.same([0, 59, 60, 90, 3_600, 5_400, 90_000, 604_800].map(formatDuration), [
     '0 s',
     '59 s',

@@ -119,7 +119,7 @@ function insist(condition: boolean, sentence: string): void {
   if (!condition) throw new Error(sentence);
 }
 
-test('HOOK-19: Slack messages keep the size limits for any names, which are never markup', async (t) => {
+test('HOOK-19: Slack messages keep the size limits with any names, and names are never markup', async (t) => {
   t.doesNotThrow(() =>
     forAllNames('slack', ({ document, body }) => {
       insist(document.length < 8_000, `${document.length} characters`);
@@ -140,7 +140,7 @@ test('HOOK-19: Slack messages keep the size limits for any names, which are neve
   t.equal(escapeSlack('<!channel> & <@U1>'), '&lt;!channel&gt; &amp; &lt;@U1&gt;');
 });
 
-test('HOOK-20: Teams messages keep the size limits for any names, which are never markup', async (t) => {
+test('HOOK-20: Teams messages keep the size limits with any names, and names are never markup', async (t) => {
   t.doesNotThrow(() =>
     forAllNames('teams', ({ document, body }) => {
       insist(
@@ -190,7 +190,7 @@ interface Embed {
   readonly fields?: readonly { readonly name: string; readonly value: string }[];
 }
 
-test('HOOK-21: Discord messages keep the size limits for any names, which are never markup', async (t) => {
+test('HOOK-21: Discord messages keep the size limits with any names, and names are never markup', async (t) => {
   t.doesNotThrow(() =>
     forAllNames('discord', ({ body }) => {
       insist(JSON.stringify(body.allowed_mentions) === '{"parse":[]}', 'it may mention');
@@ -216,7 +216,7 @@ test('HOOK-21: Discord messages keep the size limits for any names, which are ne
   t.equal(escapeDiscord('**@everyone**'), '\\*\\*\\@everyone\\*\\*');
 });
 
-test('HOOK-22: a long name is cut between code points, with the number of omitted ones', async (t) => {
+test('HOOK-22: a long name is cut between code points, and the omitted ones are counted', async (t) => {
   for (const kind of ['slack', 'teams', 'discord'] as const) {
     const { full } = SERVICES[kind].render(messageNamed('𝒳'.repeat(1_000)));
     const texts = textsOf(JSON.parse(full)).map((text) => text.replaceAll('\\', ''));
@@ -259,7 +259,7 @@ function linesIn(kind: ChatKind, document: string): string[] {
   return texts.map(kind === 'slack' ? decode : unescaped);
 }
 
-test('HOOK-22: joiners of Persian, Indic scripts and emoji stay', async (t) => {
+test('HOOK-22: joiners in Persian, Indic scripts and emoji are kept', async (t) => {
   for (const name of ['می\u200cخواهم', '👩\u200d💻 Zürich', 'ക്\u200dഷ', '❤\ufe0f']) {
     t.equal(oneLine(name), name);
     for (const kind of ['slack', 'teams', 'discord'] as const) {
@@ -273,7 +273,7 @@ test('HOOK-22: joiners of Persian, Indic scripts and emoji stay', async (t) => {
   t.equal(oneLine('\u200d\u200c\ufe0f'), '', 'a name of joiners alone has no visible text');
 });
 
-test('HOOK-22: the lines of a runbook stay lines', async (t) => {
+test('HOOK-22: a runbook keeps its line breaks', async (t) => {
   const text = 'Line one\nLine two: do *this*\n\n- item <1>';
   for (const kind of ['slack', 'teams', 'discord'] as const) {
     const message = messageNamed('web-1', { runbook: { text, url: '' } });
@@ -311,7 +311,7 @@ test('HOOK-28: a group lists as many incidents as fit into a message of the serv
   }
 });
 
-test('HOOK-21: a link that Discord rejects is text', async (t) => {
+test('HOOK-21: a link that Discord rejects is sent as text', async (t) => {
   const hosts = ['http://monitor:8080', 'http://[::1]:8080', 'https://localhost'];
   for (const origin of hosts) {
     const { full, short } = SERVICES.discord.render(
@@ -328,7 +328,7 @@ test('HOOK-21: a link that Discord rejects is text', async (t) => {
   }
 });
 
-test('HOOK-22: the plainest form is text alone, within the limits', async (t) => {
+test('HOOK-22: the plainest form is only text, within the limits', async (t) => {
   const property = fc.property(names, (name) => {
     for (const kind of ['slack', 'teams', 'discord'] as const) {
       const { plain } = SERVICES[kind].render(messageNamed(name));

@@ -50,7 +50,7 @@ test('HOOK-15: after five failures the next attempt has a time', async (t) => {
   t.equal(of.untilMs('dst_2', 0), null);
 });
 
-test('HOOK-16: a requested rest is the time, at most 15 minutes', async (t) => {
+test('HOOK-16: a requested rest sets that time, at most 15 minutes ahead', async (t) => {
   const { rests: of, fail, fix } = rests();
   fail(0, { restMs: 60_000 });
   t.equal(of.untilMs('dst_1', 1_000), 60_000);

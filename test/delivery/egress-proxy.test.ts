@@ -151,7 +151,7 @@ test('HOOK-17: the rules of the guard apply before the proxy is asked', async (t
   t.match(logged.at(-1), /unknown\.example by the egress proxy: status 503/);
 });
 
-test('a fault of the proxy is not the receiver’s, and is named', async (t) => {
+test('a proxy fault is named, and is not attributed to the receiver', async (t) => {
   const proxy = await startConnectProxy(t);
   const { send } = openSender(t, { proxyUrl: `http://127.0.0.1:${proxy.port}` });
   const fault = (what: string) => ({
@@ -189,7 +189,7 @@ test('a fault of the proxy is not the receiver’s, and is named', async (t) => 
   t.same(await wrong.send('https://hooks.lab/'), fault('has no TLS that this service trusts'));
 });
 
-test('a fault of the receiver behind the proxy stays the receiver’s', async (t) => {
+test('a receiver’s fault behind the proxy is still the receiver’s', async (t) => {
   const receiver = await startReceiver(t);
   const proxy = await startConnectProxy(t);
   const { send } = openSender(t, { proxyUrl: `http://127.0.0.1:${proxy.port}` });

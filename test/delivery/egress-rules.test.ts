@@ -99,7 +99,7 @@ function guardWith(setting: Nat64Setting, lists: { hosts?: string[]; denied?: st
   return new AddressGuard({ hosts, denied, http: false, nat64, ownNetworks: () => [] });
 }
 
-test('HOOK-17: an IPv4 address behind a given translator is checked (RFC 6052)', async (t) => {
+test('HOOK-17: an IPv4 address behind a configured translator is checked (RFC 6052)', async (t) => {
   for (const [prefix, address] of RFC_FORMS) {
     t.equal(
       guardWith([]).refuseAddress(address, 'a.example'),

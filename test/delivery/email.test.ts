@@ -256,7 +256,7 @@ test('HOOK-26: a mail server’s answer determines whose fault a failure is', as
   t.equal(server.mails.length, 0);
 });
 
-test('a mail whose content was sent may have been accepted, an attempt that ended earlier was not', async (t) => {
+test('a mail whose content was sent may have been accepted; an attempt that ended earlier was not', async (t) => {
   const server = await startMailServer(t);
   server.breaksOff = 'after the content';
   t.match(await send(server), { kind: 'failed', unknown: true });

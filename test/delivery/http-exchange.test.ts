@@ -172,7 +172,7 @@ test('work grows with the length of the answer, not with its square, for any rep
   t.same(slow, []);
 });
 
-test('cuts fall between code points, and give the number of omitted ones', async (t) => {
+test('texts are cut between code points, and the omitted ones are counted', async (t) => {
   t.equal(cutText('abc', 3), 'abc');
   t.equal(cutText('𝒳𝒳𝒳', 2), '𝒳…');
   t.equal(cutBytes('a€', 3), 'a');

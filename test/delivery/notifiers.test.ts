@@ -252,7 +252,7 @@ test('an unobserved value is rendered as such, never as zero or as a recovery', 
   }
 });
 
-test('a condition of a whole data center names it, and no VM', async (t) => {
+test('a condition of a whole data center names the data center and no VM', async (t) => {
   const { view, delivery, change } = await firing(t);
   await change({ vm: '', labels: '{datacenter="DC-1"}', datacenter: 'DC-1', heldVmCount: 37 });
   const { data } = json(renderWebhookBody(view, delivery, options));
@@ -265,7 +265,7 @@ test('a condition of a whole data center names it, and no VM', async (t) => {
   }
 });
 
-test('a test is named as one, and reports no event', async (t) => {
+test('a test message says that it is a test, and reports no event', async (t) => {
   const { view, delivery } = await firing(t);
   const test = { ...delivery, event: 'TEST' as const, incident: '' };
   const body = json(renderWebhookBody(view, test, options));
@@ -283,7 +283,7 @@ test('a test is named as one, and reports no event', async (t) => {
   t.notOk(decodeLetter(renderers.email(view, test, options)).chart, 'there is nothing to draw');
 });
 
-test('HOOK-06: a webhook has at most 16 KiB for any names and labels, and reports cuts', async (t) => {
+test('HOOK-06: a webhook body has at most 16 KiB with any names and labels, and reports cuts', async (t) => {
   const { view, delivery, incident } = await firing(t);
   const labelled = fc.tuple(names, fc.array(names, { maxLength: 40 }));
   const property = fc.property(labelled, ([name, values]) => {

@@ -13,7 +13,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const ours = failed({ ours: true, error: 'The mail server of this service rejected it' });
 
-test('faults of the service are retried, neither counted nor a reason to pause', async (t) => {
+test('a fault of the service is retried, is not counted and pauses nothing', async (t) => {
   const world = await delivering(t);
   const hook = () => world.instances('destination')[0];
   world.notifier.answer = () => ours;

@@ -149,7 +149,7 @@ test('a mail that was not accepted is retried under the same key for a day', asy
   t.match(recordsOf(late), [{ isOver: true, told: [], untold: ['mem_ann'] }]);
 });
 
-test('an owner whose mail fails delays neither another owner nor a later notice', async (t) => {
+test('a failed mail to one owner delays neither other owners nor later notices', async (t) => {
   const world = await paused(t);
   await world.send('person', 'ben', { type: 'enabled', by: 'me' }, SYSTEM_PROJECT);
   world.answer.send = ({ to }) => {

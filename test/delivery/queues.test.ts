@@ -224,7 +224,7 @@ test('attempts beyond one per destination are bounded, and projects take turns',
   t.equal(queues.inFlight, 1, 'deliveries that another member handles use no slot');
 });
 
-test('hanging destinations do not delay the first attempt of others, nor webhooks mail', async (t) => {
+test('hanging destinations delay no first attempt of others, and hanging webhooks delay no mail', async (t) => {
   const queues = new DestinationQueues();
   const startAll = () => {
     const started: QueuedDelivery[] = [];
@@ -383,7 +383,7 @@ test('the queue of a deleted destination is removed with its content, failing or
   t.equal(queues.size, 0);
 });
 
-test('HOOK-19: sent attempts keep their distance, unsent ones need none', async (t) => {
+test('HOOK-19: sent attempts keep their minimum interval; unsent ones need none', async (t) => {
   const queue = new DestinationQueue({ spacingMs: 1_000, cap: 2 });
   for (let i = 0; i < 9; i++) queue.add(job(i));
   const first = queue.take(100);

@@ -47,7 +47,7 @@ const addressesOf = ({ notifier }: DeliveryWorld) =>
     'address' in target ? `${event} to ${target.address}` : target.kind,
   );
 
-test('HOOK-25: each eligible recipient gets a mail, others get none, with the reason', async (t) => {
+test('HOOK-25: each eligible recipient gets a mail, and for the others the reason is recorded', async (t) => {
   const world = await mailing(t, ['ann', 'ben', 'cleo', 'dan', 'eve', 'flo']);
   const { send } = world;
   await send('recipient', 'ben', { type: 'unsubscribed' });
@@ -213,7 +213,7 @@ test('deliveries of an unconfigured channel wait until it is configured, and are
   t.same(outcomesOf(world), ['FIRING of ann: sent', 'FIRING of ann: sent']);
 });
 
-test('EVENT-12: test messages are deliveries of their own to eligible recipients', async (t) => {
+test('EVENT-12: test messages are separate deliveries to eligible recipients', async (t) => {
   const world = await mailing(t, ['ann', 'ben']);
   await world.send('recipient', 'ben', { type: 'unsubscribed' });
   const start = (recipient: string | null, test: string) =>

@@ -28,7 +28,7 @@ const refusalOf = (requested: Promise<unknown>) =>
 
 const press = (world: RecipientsWorld, token: string) => new Browser(world).post(VERIFY, { token });
 
-test('HOOK-24: a mail asks for confirmation, and only the pressed button verifies', async (t) => {
+test('HOOK-24: a mail asks for confirmation, and only pressing the button verifies', async (t) => {
   const world = await startRecipientsWorld(t);
   await world.member(ADA);
   const id = await world.mailTo([' Ada@Example.COM ', ADA]);

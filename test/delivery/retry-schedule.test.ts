@@ -53,7 +53,7 @@ test('Retry-After lengthens a wait, but never beyond the last attempt', async (t
   }
 });
 
-test('no attempt, jitter, header and age lead to a wait beyond 24 h', async () => {
+test('no combination of attempt, jitter, header and age leads to a wait beyond 24 h', async () => {
   const failed = fc.record({
     attempt: fc.integer({ min: 1, max: 40 }),
     jitter: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),

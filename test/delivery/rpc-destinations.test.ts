@@ -86,7 +86,7 @@ test('Destinations', async (t) => {
     t.match(again.body, { secretAvailable: false, webhookSecret: '', destination: { name } });
     t.equal(world.sealedValues.size, 2, 'values sealed by the second try are deleted');
   });
-  await t.test('invalid ones are rejected', async (t) => {
+  await t.test('invalid destinations are rejected', async (t) => {
     const bad = async (change: object) => {
       const { status, metadata } = await world.call('CreateDestination', creation(change));
       return [status, metadata.field];
@@ -137,7 +137,7 @@ test('Destinations', async (t) => {
       t.equal((await world.call('DeleteDestination', deletion)).status, 200);
     },
   );
-  await t.test('a destination is read, listed and deleted', async (t) => {
+  await t.test('a destination can be read, listed and deleted', async (t) => {
     t.match((await world.call('GetDestination', { name })).body, { name, state: 'ACTIVE' });
     const list = () => world.call('ListDestinations', { projectName: PROJECT });
     t.equal((await list()).body.destinations.length, 1);

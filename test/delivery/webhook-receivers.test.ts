@@ -253,7 +253,7 @@ test('a wrong, expired or unknown certificate gets no request', async (t) => {
   t.same([...valid.got, ...expired.got], [], 'no request reached them');
 });
 
-test('a port that does not speak TLS was not notified', async (t) => {
+test('a receiver without TLS counts as not notified', async (t) => {
   const plain = createTcpServer((socket) => {
     socket.on('error', () => {});
     socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');

@@ -238,7 +238,7 @@ test('the service, not the receiver, decides how long a connection is kept', asy
   await sender.close();
 });
 
-test('an unreachable receiver was not notified, and a late attempt is not sent', async (t) => {
+test('an unreachable receiver counts as not notified, and a late attempt is not sent', async (t) => {
   const server = await listen(t, () => {});
   const url = `http://127.0.0.1:${port(server)}/`;
   await new Promise((resolve) => server.close(resolve));

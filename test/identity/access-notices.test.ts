@@ -125,7 +125,7 @@ test('endless leaks become one mail in ten minutes', async (t) => {
   t.equal(latest?.closesMs, clock.now(), 'after a quiet hour the next notice is sent at once');
 });
 
-test('noise overwrites no notice that lists more than keys', async (t) => {
+test('noise never overwrites a notice that lists more than keys', async (t) => {
   const { host, clock, record, listed } = await recording(t);
   await record('ACCESS', 'an owner');
   for (let n = 0; n < KEPT + 20; n++) {

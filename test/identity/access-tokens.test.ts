@@ -60,7 +60,7 @@ test('an access token names its owner in the standard claims, and verifies', asy
   t.same(await tokens.verify(text), claims(), 'again, from the cache');
 });
 
-test('only a token has its form: keys and other texts do not', async (t) => {
+test('only tokens have the form of a token; keys and other texts do not', async (t) => {
   const tokens = await world().open();
   const others = ['', 'svc_pk_1_a', 'a.b.c', 'eyJ.b', 'eyJa.b.c.d', 'eyJa.b. c', 'eyJa..c'];
   for (const text of [...others, `eyJa.b.${'c'.repeat(3_000)}`]) {
@@ -69,7 +69,7 @@ test('only a token has its form: keys and other texts do not', async (t) => {
   t.ok(tokens.looksLike('eyJhbGciOiJFZERTQSJ9.e30.c2ln'));
 });
 
-test('LIMIT-09: an exchanged token expires after 15 minutes, also from the cache', async (t) => {
+test('LIMIT-09: an exchanged token expires after 15 minutes, even from the cache', async (t) => {
   const { open, claims, clock } = world();
   const tokens = await open();
   const text = await tokens.sign(claims());

@@ -14,7 +14,7 @@ import { Browser, sessionState, startSignInWorld } from '../support/sign-in-serv
 const COOKIE = 'svc_session';
 const PAGES = ['/auth/sign-in', '/auth/link', '/auth/signed-in', '/auth/cli', '/auth/callback'];
 
-test('every answer below /auth, refusals included, has the strict headers', async (t) => {
+test('every answer under /auth, refusals included, has the strict headers', async (t) => {
   const world = await startSignInWorld(t);
   const browser = new Browser(world);
   const answers = [
@@ -51,7 +51,7 @@ test('the policy of a page lists the digests of its style and script', async (t)
   t.notMatch(text, /https?:\/\//, 'a page refers to no other site');
 });
 
-test('a post that another site may have caused is rejected without effect', async (t) => {
+test('a POST that another site may have caused is rejected without effect', async (t) => {
   const world = await startSignInWorld(t);
   const { origin } = world;
   const { token } = await world.operatorLink(await world.person('ada@example.com'));

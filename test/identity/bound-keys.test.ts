@@ -28,7 +28,7 @@ const collector: NewCredential = {
   networks: NETWORKS,
 };
 
-test('KEY-08: a bound key works from its networks only, in any form of an address', async (t) => {
+test('KEY-08: a bound key works only from its networks, in any notation of the address', async (t) => {
   const world = await startWorld(t);
   const outside: [string, string][] = [];
   const authenticator = createAuthenticator({
@@ -129,7 +129,7 @@ test('KEY-08: a key is created with networks, and its successor keeps them', asy
   t.equal((await key(parent)).body.key.networks?.length ?? 0, 0);
 });
 
-test('KEY-08: a use from elsewhere is a notice, at most one an hour and key', async (t) => {
+test('KEY-08: a use from elsewhere causes a notice, at most one per hour and key', async (t) => {
   const world = await startWorld(t);
   const faults: unknown[] = [];
   const record = createOutsideUses({ ...world, onFault: (_what, error) => faults.push(error) });

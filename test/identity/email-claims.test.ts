@@ -75,7 +75,7 @@ async function forgetLater({ host }: PeopleWorld, later: string, member: string)
   });
 }
 
-test('a start marks once the claimants that an older version did not mark', async (t) => {
+test('claimants that an older version did not mark are marked once, at a start', async (t) => {
   const world = await startPeopleWorld(t);
   const { host } = world;
   const { takeLink, displayedNames } = await startClaims(world);
@@ -102,7 +102,7 @@ const actions = fc.array(
   { maxLength: 8 },
 );
 
-test('in any order, a person without a proven address is displayed with the mark', async (t) => {
+test('a person without a proven address is displayed with the mark, in any order of events', async (t) => {
   await fc.assert(
     fc.asyncProperty(actions, async (steps) => {
       const world = await startPeopleWorld(t);

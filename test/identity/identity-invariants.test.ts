@@ -188,7 +188,7 @@ test('ciConnection: tokens are issued only while it is enabled', async (t) => {
   t.ok(enabling.every(({ from, event }) => from.value === 'disabled' && event.type === 'enabled'));
 });
 
-test('membership: a removed member returns by an invitation only', async (t) => {
+test('membership: a removed member returns only by an invitation', async (t) => {
   t.same(entries('membership'), ['active removed removed', 'removed rejoined active']);
   const stray = edgesOf('membership', 'roleChanged').filter(({ from }) => from.value === 'removed');
   t.ok(stray.length > 0);

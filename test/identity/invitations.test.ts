@@ -366,7 +366,7 @@ test('an owner cannot accept an invitation that they made', async (t) => {
   t.equal(world.members.invitations.openFor('second@example.org').length, 1, 'it stays open');
 });
 
-test('an owner who loses the role loses the open invitations, and no other owner', async (t) => {
+test('an owner who loses the role loses their open invitations; other owners keep theirs', async (t) => {
   for (const end of ['setRole', 'removeMember'] as const) {
     const world = await startPeopleWorld(t);
     const { ann, owner, tokenTo, add, member } = await shop(world);

@@ -33,7 +33,7 @@ test('a member has at most 100 working keys, and may still replace one', async (
   t.match((await keys.create({ ...creation, owner })).secret, /^svc_pk_/);
 });
 
-test('an account has at most 200,000 keys; many are not counted every time', async (t) => {
+test('an account has at most 200,000 keys, and a large number is not counted every time', async (t) => {
   const owner: KeyOwner = { project, machine: 'serviceAccount', id: 'robot' };
   let [live, counts] = [0, 0];
   const view = {
@@ -83,7 +83,7 @@ test('KEY-06: a key and its request are one commit without the secret', async (t
   });
 });
 
-test('the decision sees a grant that was removed while a key is being created', async (t) => {
+test('a key creation sees a grant that was removed in the meantime', async (t) => {
   const { accounts, keys, account, creation } = await startIdentities(t);
   const capabilities = ['monitoring.write'];
   const [narrowed, refused] = await Promise.allSettled([

@@ -184,7 +184,7 @@ test('KEY-07: a report of an invalid secret is always answered alike', async (t)
   t.ok(host.view('demo').instance('membership', memberIdOf('demo', owner.person)));
 });
 
-test('a changed text ends nothing', async (t) => {
+test('a changed text revokes nothing', async (t) => {
   const { report, accountKey, host } = await startLeaks(t);
   const { key } = await accountKey('demo', BOTH);
   const sequence = host.appliedSequence();

@@ -46,7 +46,7 @@ async function startInvitations(t: Test) {
   return { world, server, queue, invite, problems };
 }
 
-test('an owner sees the words with which the server rejects an invitation', async (t) => {
+test('an owner sees the server’s words when it rejects an invitation', async (t) => {
   const { server, queue, invite, problems } = await startInvitations(t);
   server.refusal = { at: 'recipient', status: 550, text: '5.1.1 No such user here' };
   t.equal((await invite('bob@example.org')).body.emailed, true);

@@ -55,7 +55,7 @@ function accountIn(page: string): string {
   return /name="account" value="([^"]+)"/.exec(page)?.[1] ?? '';
 }
 
-test('a trusted provider may leave out that an address is verified, not deny it', async (t) => {
+test('a trusted provider may omit that an address is verified, but not deny it', async (t) => {
   const world = await startWorld(t, { SVC_OIDC_TRUST_EMAIL: 'on' });
   const person = await world.person('ada@example.com');
   for (const claim of [false, 'true', 'false', 1, null]) {
@@ -225,7 +225,7 @@ test('keys that the provider has rotated are read again at once', async (t) => {
   t.equal((await enterByToken(t, world, browser)).status, 303);
 });
 
-test('an issuer is found with and without its last slash, and a wrong one is named', async (t) => {
+test('an issuer is found with or without its trailing slash, and a wrong one is named', async (t) => {
   const world = await startWorld(t);
   let named = '';
   const server = createServer((_request, response) => {

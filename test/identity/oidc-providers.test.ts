@@ -173,7 +173,7 @@ for (const model of models) {
     });
   }
 
-  test(`${model.name}: a sign-out ends the session here, and there if it can`, async (t) => {
+  test(`${model.name}: a sign-out ends the session here, and at the provider if possible`, async (t) => {
     const world = await startModel(t, model);
     const [browser, there] = [new Browser(world), atProvider(world)];
     await browser.post('/auth/link', { token: await invite(world) });
@@ -206,7 +206,7 @@ for (const model of models) {
   });
 }
 
-test('a sign-out works while the provider is away, and for a session of a link', async (t) => {
+test('a sign-out works while the provider is down, and for a session that a link began', async (t) => {
   const world = await startOidcWorld(t, { isPublicClient: true });
   const person = await world.person(EMAIL);
   const browser = new Browser(world);

@@ -127,7 +127,7 @@ test('a public client signs in with PKCE alone', async (t) => {
   t.equal((await browser.get(pathOf(callback))).status, 303);
 });
 
-test('a provider that accepts secrets only in the body, and puts claims into the token', async (t) => {
+test('a provider may accept secrets only in the body and put claims into the token', async (t) => {
   const file = join(dataFolder(t), 'secret');
   writeFileSync(file, CLIENT_SECRET);
   const world = await startOidcWorld(t, {

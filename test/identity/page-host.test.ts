@@ -19,7 +19,7 @@ type Test = Parameters<typeof startSignInWorld>[0];
 /** Origin of the pages through a port of this machine. */
 const pagesAt = (port: string | number): string => `http://${HOST}:${port}`;
 
-test('each installation has a host name of its own', async (t) => {
+test('each installation has its own host name', async (t) => {
   t.match(HOST, /^svc-[0-9a-f]{8}\.localhost$/);
   t.not(pageHostOf('another'), HOST);
   t.equal(pageHostOf('installation'), HOST);
@@ -46,7 +46,7 @@ test('the origin of a request has the port through which it came', async (t) => 
   }
 });
 
-test('a public address, and https, are used as they are', async (t) => {
+test('a public address and https are used as configured', async (t) => {
   for (const [publicUrl, bound] of [
     ['http://localhost:3000', 'http://127.0.0.1:8080'],
     ['https://svc.example.com', 'http://127.0.0.1:8080'],

@@ -155,7 +155,7 @@ test('a new secret whose answer was lost ends no session', async (t) => {
   t.same(world.faults, []);
 });
 
-test('of two holders of one secret, at most one continues', async (t) => {
+test('at most one of two holders of a secret continues', async (t) => {
   const takenByThief = await startRotated(t);
   t.equal(await takenByThief.look(takenByThief.second), 'accepted', 'the thief uses the new one');
   takenByThief.world.clock.jump(ROTATION_GRACE_MS);

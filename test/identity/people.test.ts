@@ -364,7 +364,7 @@ test('an account is recognised only by itself or by its verified address', async
   );
 });
 
-test('emailed links are sent to known addresses only, and limited', async (t) => {
+test('links are mailed only to known addresses, and limited', async (t) => {
   const world = await startPeopleWorld(t);
   const ann = await world.person('ann@example.org');
   t.equal(await world.people.linkByEmail('who@example.org'), undefined);

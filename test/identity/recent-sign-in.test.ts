@@ -39,7 +39,7 @@ async function startOwner(t: Test) {
   return { world, owner, parent, other, link, call, key };
 }
 
-test('lasting access needs a sign-in of the last 15 minutes', async (t) => {
+test('lasting access needs a sign-in from the last 15 minutes', async (t) => {
   const { world, other, link, call, key } = await startOwner(t);
   const as = call(await link());
   const made = await as('CreateKey', key);
@@ -197,7 +197,7 @@ test('svc login asks for a recent sign-in before it confirms', async (t) => {
   t.equal((await browser.get(path)).status, 200);
 });
 
-test('every age is recent if the operator says so', async (t) => {
+test('any age counts as recent if the operator says so', async (t) => {
   const world = await startOidcWorld(t, {
     isPublicClient: true,
     environment: { SVC_RECENT_SIGN_IN_MINUTES: '0' },

@@ -69,7 +69,7 @@ test('a revoked key that is still used is shown to the owners', async (t) => {
   t.match((await ask('GetKey', { name })).body, refused);
 });
 
-test('a key without the capability, and one at another project, are counted', async (t) => {
+test('a key without the capability and a key of another project are counted', async (t) => {
   const { world, use, activity } = await startCounted(t);
   const { key } = await world.accountKey('demo', ['monitoring.read']);
   const rule = { projectName: PROJECT, requestId: '00000000-0000-4000-8000-000000000000' };

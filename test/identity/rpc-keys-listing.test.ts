@@ -98,7 +98,7 @@ test('KEY-04: listed keys warn 14, 7 and 1 days before they expire', async (t) =
   t.same(live.body.keys, [], 'by the clock, before its timer fires');
 });
 
-test('lists of keys are paged, of one owner, with ended ones on request', async (t) => {
+test('keys are listed in pages, for one owner, with ended ones on request', async (t) => {
   const { account, key, call, clock } = await startKeysWorld(t);
   const [parent, other] = [await account(), await account()];
   const made: string[] = [];

@@ -296,7 +296,7 @@ test('an invitation can be withdrawn, and an expired one is displayed as expired
   t.equal(await outcomeOf(() => open(world, second)), 'CREDENTIAL_EXPIRED');
 });
 
-test('roles are set by owners, and take effect from the next request', async (t) => {
+test('owners set roles, which take effect with the next request', async (t) => {
   const { people, as, memberName } = await startProjects(t);
   const set = (person: SignedIn, role: string, by = people.owner, id = requestId()) =>
     as(by)('SetMemberRole', { name: memberName(person), requestId: id, role });

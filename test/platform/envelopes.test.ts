@@ -68,7 +68,7 @@ const { host } = new URL(demo.baseUrl);
 const request = (line: string, accept: string, more = '') =>
   `${line} HTTP/1.1\r\nhost: ${host}\r\naccept: ${accept}\r\nconnection: close\r\n${more}\r\n`;
 
-test('a path that cannot be decoded is refused in the form of its path', async (t) => {
+test('a path that cannot be decoded is refused in the format of its path', async (t) => {
   for (const { path, accept, type, body } of FORMS) {
     const [, last = ''] = /\/([^/]*)$/.exec(path) ?? [];
     for (const bad of [`${path.slice(0, -last.length)}%zz${last}`, `${path}/%ff`]) {
@@ -82,7 +82,7 @@ test('a path that cannot be decoded is refused in the form of its path', async (
   }
 });
 
-test('what the HTTP parser rejects is answered in the form of its path', async (t) => {
+test('a request that the HTTP parser rejects is answered in the format of its path', async (t) => {
   for (const { path, accept, type, body } of FORMS) {
     for (const [status, more, method = 'GET'] of [
       [400, 'content-length: x\r\n'],
@@ -107,7 +107,7 @@ test('what the HTTP parser rejects is answered in the form of its path', async (
   }
 });
 
-test('a long part of a path and an unknown method have the envelope of the path', async (t) => {
+test('a long path segment and an unknown method get the envelope of their path', async (t) => {
   const long = await exchange(
     demo.baseUrl,
     request(`GET /v1/monitoring/projects/${'x'.repeat(5_000)}/promql/api/v1/query`, '*/*'),

@@ -64,7 +64,7 @@ test('A refusal carries its reason, its facts and their headers', (t) => {
   t.end();
 });
 
-test('Failures other than refusals', (t) => {
+test('Failures other than refusals have a reason, too', (t) => {
   const logged: string[] = [];
   const note = (_facts: object, message: string) => void logged.push(message);
   const log: Log = { debug: note, info: note, warn: note, error: note, child: () => log };

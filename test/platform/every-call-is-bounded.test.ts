@@ -207,7 +207,7 @@ test('Waits for a position in the log are bounded too, and hold no other slot', 
   t.equal(world.gate.running('projects/demo', 'position'), 0);
 });
 
-test('64 ListTransitions of two keys: a neighbour’s call is answered after a few of them', async (t) => {
+test('A neighbour’s call is answered after a few of the 64 ListTransitions calls of two keys', async (t) => {
   const world = await startRpcWorld(t);
   const order: string[] = [];
   const ask = async (who: string, key: string, path: string, payload: object) => {
@@ -247,7 +247,7 @@ test('64 ListTransitions of two keys: a neighbour’s call is answered after a f
   t.equal(order.filter((one) => one === 'flood 200').length, 64, 'each of them is answered');
 });
 
-test('A collector for all projects is a tenant of its own', async (t) => {
+test('A collector for all projects is its own tenant', async (t) => {
   const world = await startRpcWorld(t);
   const { key } = await world.collector(SYSTEM_PROJECT);
   await takeAll(world.gate, 'projects/demo');
@@ -345,7 +345,7 @@ test('Changes made by people have slots that no key can take', async (t) => {
   }
 });
 
-test('Each body is parsed in a turn of its project, once it has arrived', async (t) => {
+test('Each body is parsed in its project’s turn once it has arrived', async (t) => {
   const steps: string[] = [];
   const world = await startRpcWorld(t, ({ gate }) => ({
     gate: {

@@ -71,7 +71,7 @@ test('DUR-29: each changed column of a row is found, with the row', (t) => {
   t.end();
 });
 
-test('DUR-29: an index that lacks an entry, and a changed definition are found', (t) => {
+test('DUR-29: a missing index entry and a changed definition are found', (t) => {
   const path = notes(t);
   change(
     path,

@@ -3,7 +3,7 @@ import { test } from 'tap';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { FIT_AGAIN_MS, Fitness, STAND_DOWN_MS } from '../../streams/platform/membership/fitness.ts';
 
-test('DUR-30: only a fault that lasts makes a member stand down, and it names it', async (t) => {
+test('DUR-30: only a lasting fault makes a member stand down, and the member names it', async (t) => {
   const clock = new VirtualClock(0);
   let fault: string | undefined;
   const fitness = new Fitness(clock, () => fault);

@@ -48,7 +48,7 @@ test('a check that throws is not ready; changes are logged without a request', a
   t.same(health.report(), { ready: true, serving: true, parts: [] });
 });
 
-test('a fault that only prevents acting leaves requests answered, and is the reason to stand down', async (t) => {
+test('a fault that only prevents acting makes a member stand down, but not stop answering', async (t) => {
   const health = createHealth({ clock: new VirtualClock(0), log: silentLog });
   t.teardown(() => health.close());
   const states: Record<string, PartHealth> = {};

@@ -235,7 +235,7 @@ test('the time of commits does not decrease within a minute', async (t) => {
   t.equal(host.counters().setBacks, 0);
 });
 
-test('DUR-13: a member whose own clock is behind does not take a project back', async (t) => {
+test('DUR-13: a member whose own clock is behind does not reclaim a project', async (t) => {
   const log = new FaultyLog();
   const startMs = 1_750_000_000_000;
   const right = countingNode({ stream: log.connect(), clock: new VirtualClock(startMs) });

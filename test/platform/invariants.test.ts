@@ -83,7 +83,7 @@ test('alertRule: a pause leaves nothing of its revision live', async (t) => {
   }
 });
 
-test('delivery: sending is entered from rechecking alone, within 24 hours', async (t) => {
+test('delivery: sending is entered only from rechecking, within 24 hours', async (t) => {
   const sending = walked('delivery').edges.filter(({ from, to }) => {
     return to.value === 'sending' && from.value !== 'sending';
   });
@@ -115,7 +115,7 @@ test('delivery: after 24 hours only an attempt in flight remains', async (t) => 
   }
 });
 
-test('delivery: an open attempt ends by its own outcome alone, and every attempt ends', async (t) => {
+test('delivery: only its own outcome ends an open attempt, and every attempt ends', async (t) => {
   const { rows, edges } = walked('delivery');
   const fromSending = taken(edges).filter(({ from }) => from.value === 'sending');
   t.same([...typesOf(fromSending)].sort(), ['accepted', 'attemptFailed', 'attemptLost', 'refused']);

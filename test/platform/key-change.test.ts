@@ -181,7 +181,7 @@ test('a key file that cannot be written leaves both keys valid until it is repla
   t.notOk(opensAnything(folder, OLD));
 });
 
-test('a change to the same key, or of a wrong length, is refused', async (t) => {
+test('a change to the same key, or to one of the wrong length, is refused', async (t) => {
   const store = open(t.testdir(), OLD, () => true);
   for (const next of [OLD, Buffer.alloc(31)]) {
     await t.rejects(store.changeKey({ ...noMembers, next }), { name: 'KeyChangeRefused' });

@@ -40,7 +40,7 @@ const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 const job: MailJob = { kind: 'sign-in', make: async () => mail };
 const temporary = () => new MailFault('not now', { isPermanent: false, status: 451 });
 
-test('a mail that is rejected twice for now is retried, with the same id', async (t) => {
+test('a mail that is temporarily rejected twice is retried with the same id', async (t) => {
   const sent: (string | undefined)[] = [];
   let refusals = 2;
   const { clock, queue, outcomes } = queueOver(t, async ({ messageId }) => {
@@ -60,7 +60,7 @@ test('a mail that is rejected twice for now is retried, with the same id', async
   t.same(await outcomes(), { sent: '1' });
 });
 
-test('a finally rejected mail is dropped, counted, and logged without its text', async (t) => {
+test('a permanently rejected mail is dropped, counted, and logged without its text', async (t) => {
   for (const [error, tries] of [
     [temporary, 7],
     [() => new MailFault('never', { isPermanent: true, status: 550 }), 1],
@@ -232,7 +232,7 @@ test('a mail is not retried after the end of its link', async (t) => {
   await queue.settled();
 });
 
-test('mails of a server that is away for hours leave room for others', async (t) => {
+test('mails to a server that is down for hours leave room for others', async (t) => {
   const { clock, queue } = queueOver(t, async () => {
     throw temporary();
   });

@@ -48,7 +48,7 @@ function faultOn(options: string, fill: string): string {
 }
 
 test(
-  'a read-only and a full file system are named, with what to do',
+  'a read-only and a full file system are named, with a remedy',
   needs('tmpfs mounts'),
   async (t) => {
     t.match(faultOn('ro', ''), /may write to \(EROFS: /);
@@ -59,7 +59,7 @@ test(
   },
 );
 
-test('the missing cause of another program’s folder stays an error', async (t) => {
+test('an error that is not about the data folder is unchanged', async (t) => {
   const error = Object.assign(new Error('no such file'), { code: 'ENOENT' });
   t.equal(toDataFolderFault(error, '/x'), error);
 });

@@ -19,7 +19,7 @@ import { natsServerFor } from '../support/nats-server.ts';
 
 const good: NatsServerFacts = { server: 'nats-1', syncMs: 0 };
 
-test('DUR-33: a full disk is named before other faults, with what to do', async (t) => {
+test('DUR-33: a full disk is named before other faults, with a remedy', async (t) => {
   const full = { server: 'nats-2', fault: 'write error: no space left on device' };
   const silent = { server: 'http://c', fault: 'its monitoring address does not answer (x)' };
   t.same(natsServersHealth([good]), { state: 'ready' });
@@ -45,7 +45,7 @@ test('DUR-34: a sync_interval other than always is reported', async (t) => {
   t.same(natsServersHealth([{ server: 'nats-4' }]), { state: 'ready' }, 'an old server is silent');
 });
 
-test('DUR-33, DUR-34: answers of any form are read', async (t) => {
+test('DUR-33, DUR-34: answers in any form are read', async (t) => {
   const config = { sync_interval: 120_000_000_000, sync_always: true };
   const varz = { server_name: 'nats-1', jetstream: { config } };
   t.same(readFacts('a', varz, { status: 'ok' }), { server: 'nats-1', syncMs: 0 });

@@ -13,7 +13,7 @@ import {
 } from '../../streams/platform/membership/roster.ts';
 import { PARTITIONS } from '../../streams/platform/stream.ts';
 
-test('positions name the partitions that differ from most', (t) => {
+test('positions list only the partitions that differ from most', (t) => {
   const behind = positionsOf((partition) => (partition === 17 ? 40 : 90));
   t.same(behind, { most: 90, others: { 17: 40 } });
   t.same([positionAt(behind, 17), positionAt(behind, 18), lowestOf(behind)], [40, 90, 40]);

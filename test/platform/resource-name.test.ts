@@ -5,7 +5,7 @@ import { parseName } from '../../src/platform/api/resource-name.ts';
 
 const idOf = (id: string) => parseName('name', `projects/demo/vms/${id}`, 'vms').id;
 
-test('an id is what a browser keeps of it in a path', async (t) => {
+test('an id is valid only if a browser keeps it unchanged in a path', async (t) => {
   const alone = new RegExp(`^${ID}$`);
   for (const id of ['.', '..', '...', '.a', 'a.', '..a', 'a..b', ':', '-', 'web-1', 'a:b_c.d']) {
     const { pathname } = new URL(`https://svc.example/projects/demo/vms/${id}/history`);

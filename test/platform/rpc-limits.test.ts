@@ -133,7 +133,7 @@ test('LIMIT-07: a response has at most 4 MiB, and a larger one is refused with a
   t.match(answer.body.message, /ask for|narrow|fewer|shorter|larger/i, 'advice for the caller');
 });
 
-test('ERR-02: a request too large in points, expression or response size is refused whole', async (t) => {
+test('ERR-02: a request that exceeds the limit of points, expression or response size is refused as a whole', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(loads(0, 30));
   const long = await ask(world, { startTimeUnix: at(10_000 * 30), stepSeconds: 30 });

@@ -98,7 +98,7 @@ test('A member sees every limit, with its usage', async (t) => {
   t.match(later, { samplesPerSecond: { used: '0' }, ingestBytesPerSecond: { used: '0' } });
 });
 
-test('Limits are returned to readers of the project only', async (t) => {
+test('Only readers of the project get its limits', async (t) => {
   const world = await startRpcWorld(t);
   const ask = (options: object) =>
     world.call('GetProjectLimits', { projectName: PROJECT }, options);

@@ -359,7 +359,7 @@ test('Accepted requests', async (t) => {
       t.equal((await world.call('ListAlertRules', request)).status, 200);
     },
   );
-  await t.test('a compressed request, answered compressed', async (t) => {
+  await t.test('a compressed request gets a compressed answer', async (t) => {
     const body = gzipSync('{"projectName":"projects/demo"}');
     const headers = { 'content-encoding': 'gzip', 'accept-encoding': 'gzip' };
     const path = '/svc.monitoring.v1.MonitoringService/ListMetricDescriptors';

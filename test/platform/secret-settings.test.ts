@@ -51,7 +51,7 @@ test('an address without a password may be a flag, and a login may be a variable
   t.same(problemsOf([], { SVC_SMTP_URL: 'smtp://svc:hunter2@mail.test' }), []);
 });
 
-test('the password of the mail server is in a file, as it is', async (t) => {
+test('the password of the mail server is read from a file unchanged', async (t) => {
   const file = join(t.testdir(), 'password');
   const password = 'p%40ss w/rd#?@:ä';
   writeFileSync(file, `${password}\n`);

@@ -267,7 +267,7 @@ test('DUR-22: a member with another key is rejected before it changes anything',
   await first.close();
 });
 
-test('of two first members with different keys one is rejected', async (t) => {
+test('one of two first members with different keys is rejected', async (t) => {
   const { open } = onEmbedded(t);
   const both = await Promise.allSettled([open('a'), open('b', otherKey)]);
   t.same(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);

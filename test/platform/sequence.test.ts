@@ -52,7 +52,7 @@ function waitedFor() {
   return { waits, positions };
 }
 
-test('of several tokens the largest position counts, in any order', async (t) => {
+test('the largest position of several tokens counts, in any order', async (t) => {
   const { waits, positions } = waitedFor();
   await fc.assert(
     fc.asyncProperty(

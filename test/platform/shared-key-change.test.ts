@@ -69,7 +69,7 @@ function openedBy(masterKey: Uint8Array, messages: readonly StreamMessage[]): st
   });
 }
 
-test('all members change, and nothing of the stream opens under the old key', async (t) => {
+test('all members change, and no value in the stream opens under the old key', async (t) => {
   const { open, members, all } = cluster(t);
   const [a, b] = [await open('a', OLD), await open('b', OLD)];
   await a.put('one', 'destination', bytes('first'));
@@ -101,7 +101,7 @@ test('all members change, and nothing of the stream opens under the old key', as
   await again.close();
 });
 
-test('a change that no member finished is opened by either key, and continued', async (t) => {
+test('after an unfinished change either key opens the store, and the change continues', async (t) => {
   const { open, members } = cluster(t);
   const first = await open('a', OLD);
   await first.put('one', 'destination', bytes('first'));

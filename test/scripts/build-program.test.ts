@@ -73,7 +73,7 @@ test('the bundle has the licences of its packages, and leaves out those that sta
   t.notMatch(text, /^(elkjs|better-sqlite3) /m);
 });
 
-test('a bundle is current until one of its sources changes or goes, or its manifest is damaged', async (t) => {
+test('a bundle is current until one of its sources changes or disappears, or its manifest is damaged', async (t) => {
   const folder = t.testdir({ dist: {}, 'a.ts': 'a', 'b.ts': 'b' });
   const manifest = join(folder, 'dist/program.json');
   const stamp = (...paths: string[]) =>

@@ -53,7 +53,7 @@ test('a changed document runs the tests that name it', async (t) => {
   t.same(select('docs/reading.md').files, ['test/e2e/page.test.ts']);
 });
 
-test('a change of the dependencies runs everything', async (t) => {
+test('a change to the dependencies runs everything', async (t) => {
   const { files, reasons } = select('package-lock.json');
   t.same(files, tests);
   t.same(reasons, ['all files: package-lock.json can break any test']);

@@ -7,7 +7,7 @@ import { dropUnused } from '../../scripts/drop-unused.mjs';
 const { arch, platform } = process;
 const node = `node-linux-${arch}`;
 
-test('installed packages lose their sources, headers and code for other machines only', async (t) => {
+test('installed packages lose only their sources, headers and code for other machines', async (t) => {
   const folder = t.testdir({
     'better-sqlite3': {
       deps: { 'sqlite3.c': '' },

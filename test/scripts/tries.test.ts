@@ -27,7 +27,7 @@ test('a full run makes every try and expects every occurrence', async (t) => {
   t.equal(occurrences(100), 100);
 });
 
-test('cases that are alike are spread over all of them, and a full run has each', async (t) => {
+test('similar cases are sampled evenly, and a full run has all of them', async (t) => {
   const all = [...'abcdefghij'];
   withShare(t, undefined);
   t.same(sampleOf(all, 3), ['a', 'd', 'g']);

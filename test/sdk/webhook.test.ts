@@ -65,7 +65,7 @@ test('EVENT-08, HOOK-04: Web Crypto verifies and rejects the same vectors', asyn
   }
 });
 
-test('a body that is not raw is rejected with what to pass', async (t) => {
+test('a body that is not raw is rejected with a hint', async (t) => {
   const [vector] = webhookVectors.sent;
   if (!vector) throw new Error('No vector');
   const { body, headers, secrets } = vector;
@@ -253,7 +253,7 @@ test('a claim is rolled back with the transaction of its failed work', async (t)
   t.equal(deduplicator.claim('dlv_a'), true);
 });
 
-test('of several processes at once, one claims each id', async (t) => {
+test('exactly one of several concurrent processes claims each id', async (t) => {
   const path = join(t.testdir(), 'deliveries.db');
   const program = `
     const { openSqliteDeduplicator } = await import(${JSON.stringify(

@@ -31,7 +31,7 @@ import { startService } from '../support/service-in-process.ts';
 const QUERY = 'monitoring.v1.MonitoringService/QueryVMMonitoring';
 const WRITE = 'ingest.v1.IngestService/WriteSamples';
 
-test('a history in another place than the settings name is refused with a remedy', async (t) => {
+test('a history outside the configured folder is refused with a remedy', async (t) => {
   const cases: [
     files: readonly string[],
     mark: string | undefined,
@@ -118,7 +118,7 @@ async function values(program: Program): Promise<number[]> {
   return (series?.points ?? []).map(({ value }) => value);
 }
 
-test('history.db moves to a folder of its own, with its checks, backup and restore', async (t) => {
+test('history.db moves to its own folder, with its checks, backup and restore', async (t) => {
   const root = dataFolder(t);
   const [data, history, backup] = ['data', 'history', 'backup'].map((name) => join(root, name)) as [
     string,

@@ -157,7 +157,7 @@ test('ten thousand projects make as many series as fifty near a limit', async (t
   ]);
 });
 
-test('a project that falls below one half of its limit is no longer named', async (t) => {
+test('a project that falls below half of its limit is no longer named', async (t) => {
   let used = 60;
   const { clock, samples } = measured(t, {
     host: { projects: () => ['a'] },

@@ -38,6 +38,7 @@ export class SimulatedHistory implements HistoryWriter {
   readonly #due = new Set<number>();
   /** Entries below it are on disk, as of the last flush. */
   #oldestFloor = 1;
+  /** Newest entry that the running process has taken. */
   #newestTaken = 0;
   #process = 0;
 
@@ -49,6 +50,7 @@ export class SimulatedHistory implements HistoryWriter {
   /** Starts another process: the memory of the previous one is lost. */
   begin(): void {
     this.#process++;
+    this.#newestTaken = 0;
     this.#inMemory.clear();
     this.#due.clear();
   }

@@ -302,7 +302,7 @@ export async function cutOwnerDuringSilence(
   await sleep(cutMs);
   const owner = await ownerOf(scenario);
   owner.cut();
-  const noticed = until('the silence is noticed', () =>
+  const noticed = until('the silence is detected', () =>
     receiver.received.find(({ body }) => vmOf(body.data) === vm),
   );
   const [found, webhookMs] = await Promise.all([noticed, untilWebhook(scenario)]);

@@ -21,7 +21,7 @@ import { fleetDomain, type Libvirts, virshOf } from '../support/recorded-fleet.t
 const INTERVAL_MS = 30_000;
 const nothing = { record: () => undefined } as unknown as ProjectReads;
 
-test('rows refused for a rate are kept, then counted; refused readings are logged once', async (t) => {
+test('rows refused by a rate limit are kept, then counted; refused readings are logged once', async (t) => {
   const clock = new VirtualClock(START_MS);
   const metrics = createMetrics({ clock, version: '1.2.3' });
   const lines: string[] = [];

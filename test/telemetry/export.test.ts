@@ -324,7 +324,7 @@ test('while the sample log is being read, no VM appears to have vanished', async
   t.match(answer, { status: 503, headers: { 'retry-after': '1' }, body: /is still being read/ });
 });
 
-test('exports beyond the number of concurrent queries have to wait', async (t) => {
+test('exports beyond the concurrency limit wait', async (t) => {
   const world = await startExportWorld(t);
   await world.write([{ observedUnixMs: START_MS, state: 'RUNNING' }]);
   const answers = await Promise.all(

@@ -199,7 +199,7 @@ test('DUR-19: a member that was away reports what it lost in a partition whose l
   t.same(await reported(t, 9), [{ fromMs: START_MS - 2 * HOUR, toMs }], 'away for six hours');
 });
 
-test('DUR-19: gaps of partitions that were cut are no loss to a member that has read them', async (t) => {
+test('DUR-19: gaps in truncated partitions are no loss to a member that has read them', async (t) => {
   t.same(await reported(t, 14), []);
   t.same(await reported(t, 20), [], 'nor is the first entry of a new partition');
 });

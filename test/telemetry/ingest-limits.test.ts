@@ -19,7 +19,7 @@ import {
 const write = (world: AlertingWorld, rows: readonly IngestRow[]) =>
   world.ingest.write({ project: PROJECT, batchId: '', rows });
 
-test('a project at its limit of VMs gets no new one, and its VMs are still stored', async (t) => {
+test('a project at its VM limit gets no new VM, and its VMs are still stored', async (t) => {
   const world = await openAlertingWorld(t);
   const reported: number[] = [];
   const limited = () =>
@@ -98,7 +98,7 @@ function bounded(world: AlertingWorld, series: number, memory?: RowMemory) {
   return (project: string, ...rows: IngestRow[]) => ingest.write({ project, batchId: '', rows });
 }
 
-test('a project at its limit of series gets no new one; known series and other projects are still stored', async (t) => {
+test('a project at its series limit gets no new series; known series and other projects are still stored', async (t) => {
   const world = await openAlertingWorld(t);
   const write = bounded(world, 3);
   const row = (vm: string, ...series: string[]): IngestRow => ({
@@ -143,7 +143,7 @@ test('a VM with ever new boot ids or reasons is rejected by row, and accepted la
   }
 });
 
-test('a project with little memory left gets nothing new; without any, it gets no row', async (t) => {
+test('a project with little memory left accepts nothing new; with none left, it accepts no row', async (t) => {
   const world = await openAlertingWorld(t);
   const used = new Map<string, number>();
   const quota = (project: string) => ({ used: used.get(project) ?? 0, bound: 100, own: 100 });

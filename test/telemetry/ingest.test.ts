@@ -79,7 +79,7 @@ test('API-20: a bad sample is named by row and series, and the rest of the batch
   ]);
 });
 
-test('API-20: a reading beyond 64 bits is rejected, other series are not bounded', async (t) => {
+test('API-20: a reading beyond 64 bits is rejected; other series are not bounded', async (t) => {
   const world = await openAlertingWorld(t);
   const free = 'svc_vm_memory_free_bytes';
   const series = [CPU, free, 'own_total'];
@@ -199,7 +199,7 @@ test('new VMs and new names are registered once', async (t) => {
   t.equal(vm('vm-9') !== undefined, true);
 });
 
-test('rows beyond the queue for the disk are refused, to be resent', async (t) => {
+test('rows beyond the disk queue are refused and can be resent', async (t) => {
   const world = await openAlertingWorld(t);
   const row = cpuRow('vm-1', START_MS, 1);
   await write(world, [row]);

@@ -40,7 +40,7 @@ test('a project keeps its newest entries up to its equal share, whatever others 
   );
 });
 
-test('another project’s batches do not make a neighbour’s batch stored twice', async (t) => {
+test('another project’s batches never cause a neighbour’s batch to be stored twice', async (t) => {
   const answers = new BatchAnswers();
   let stored = 0;
   const send = (project: string, batchId: string) =>

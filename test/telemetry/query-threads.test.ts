@@ -118,7 +118,7 @@ function large(times: number): string {
   return parts.join(' or ');
 }
 
-test('an answer is compressed as requested, but small ones are not', async (t) => {
+test('answers are compressed as requested, except small ones', async (t) => {
   const world = start(t, { isInline: true });
   for (let i = 0; i < 200; i++) world.append({ at: i * STEP, values: { x: i } });
   const call = { kind: 'instant', expression: 'x[2h]', timeMs: START + 200 * STEP } as const;
@@ -215,7 +215,7 @@ test('an internal error is logged with its stack, and not reported as a storage 
   t.match(world.threads.counts, { faults: 1, crashes: 0 });
 });
 
-test('a thread that cannot start is retried after longer and longer pauses', async (t) => {
+test('a thread that cannot start is retried with growing delays', async (t) => {
   const world = start(t, { threads: 1, entry: unstartable });
   const ask = () => reasonOf(world.run(instant('quick')));
   const crashes = () => world.threads.counts.crashes;
@@ -249,7 +249,7 @@ test('one project never gets all threads, whatever its load', async (t) => {
   t.match(world.threads.counts, { running: 0, waiting: 0, crashes: 0, hardStops: 0 });
 });
 
-test('ten seconds are the maximum, whatever the thread does', async (t) => {
+test('ten seconds is the maximum, whatever the thread does', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   t.equal((await world.run(instant('quick'))).status, 200);
   const slow = world.run(instant('slow'));

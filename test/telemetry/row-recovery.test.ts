@@ -46,12 +46,12 @@ test('rows without room are read again from the log', async (t) => {
   t.same(calls, [2, 3, 4, 'took demo through 4']);
 });
 
-test('rows without room whose entries were cut are reported as lost, and fail no read any more', async (t) => {
+test('rows without room whose entries were truncated are reported as lost, and no longer fail reads', async (t) => {
   const { calls, stretch } = await recovered(t, 5);
   t.same(calls, [stretch, 'took demo through 4']);
 });
 
-test('if some of their entries were cut, the others are read again', async (t) => {
+test('if some of their entries were truncated, the others are read again', async (t) => {
   const { calls } = await recovered(t, 4);
   t.same(calls, [4, 'took demo through 4']);
 });

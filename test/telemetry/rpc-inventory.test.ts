@@ -150,7 +150,7 @@ test('The inventory', async (t) => {
       );
     });
   }
-  await t.test('MEAS-10: a VM whose state nothing reports has no last one', async (t) => {
+  await t.test('MEAS-10: a VM without a reported state has no last state', async (t) => {
     const world = await startRpcWorld(t);
     await world.write([row(0, 5, { state: 'UNKNOWN' })]);
     const [vm] = (await list(world)).vms;

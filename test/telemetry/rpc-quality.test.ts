@@ -317,7 +317,7 @@ test('MEAS-03: disk and network rates are the VM’s sum, then one series per de
   ]);
 });
 
-test('SRC-19: REPORTED_ELSEWHERE: another collector reports the VM, and these rows are rejected', async (t) => {
+test('SRC-19: REPORTED_ELSEWHERE: rows of a VM that another collector reports are rejected', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3660, busy));
   t.match(await ask(world), { quality: { state: 'LIVE', reasons: [] } });

@@ -52,7 +52,7 @@ function start(t: Test, labelSetsMax?: number) {
   };
 }
 
-test('a record that changes relabels its VM, and entries of other VMs stay', async (t) => {
+test('a changed record relabels its VM, and entries of other VMs stay', async (t) => {
   const { world, select } = start(t);
   for (const vm of ['a', 'b', 'c']) {
     world.record(vm, `name of ${vm}`);
@@ -91,7 +91,7 @@ test('the least recently queried projects are dropped if there are too many seri
   t.same(labels('two')?.pairs, first.get('two')?.pairs, 'and the answer is the same');
 });
 
-test('each series that is found counts in the budget, as does each label set', async (t) => {
+test('each series that is found counts towards the budget, as does each label set', async (t) => {
   const { world, open } = start(t);
   for (const vm of ['a', 'b', 'c']) world.append({ at: 0, vm, values: { x: 1 } });
   const matchers = [createMatcher('__name__', '=', 'x')];

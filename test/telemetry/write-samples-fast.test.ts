@@ -139,7 +139,7 @@ test('a request that the handler does not take reaches the framework with its bo
   }
   t.equal(await answeredFast(pair.fast), 0);
 });
-test('a refusal of ingest is answered in its words, and a fault without details', async (t) => {
+test('an ingest refusal keeps its words, and a fault has no details', async (t) => {
   const pair = await openPair(t);
   const errors = [
     new Refusal('NOT_READY', 'The disk is full'),

@@ -105,7 +105,7 @@ test('a service that was down for an hour gets every row afterwards, once, with 
   );
 });
 
-test('a lost answer is requested again with the same bytes, and stored once', async (t) => {
+test('a batch whose answer was lost is resent with the same bytes, and stored once', async (t) => {
   const world = await startAgentWorld(t);
   await world.enrol();
   world.gate.mode = 'mute';
@@ -231,7 +231,7 @@ test('a key that expires within two weeks is reported while it still works', asy
   t.match(readStatus(world.folder)?.fault, /Enrol the VM again/);
 });
 
-test('the agent waits for Retry-After, and longer', async (t) => {
+test('the agent waits at least as long as Retry-After says', async (t) => {
   const world = await startAgentWorld(t);
   await world.enrol();
   const triedMs: number[] = [];
@@ -247,7 +247,7 @@ test('the agent waits for Retry-After, and longer', async (t) => {
   }
 });
 
-test('an agent over the rate of its project loses no row: all arrive late, in order', async (t) => {
+test('an agent over its project’s rate loses no row: all arrive late, in order', async (t) => {
   const world = await startAgentWorld(t);
   await world.enrol();
   const limit = (samplesPerSecond: number) =>
@@ -298,7 +298,7 @@ test('a missing kernel file gives no reading, and is reported', async (t) => {
   t.ok((own.rows[0]?.values.length ?? 0) >= 3, 'this machine has most of them');
 });
 
-test('an enrolment that others can read, that is damaged, or copied, is not used', async (t) => {
+test('an enrolment that is damaged, copied or readable by others is not used', async (t) => {
   const folder = t.testdir();
   const about = { endpoint: 'https://x', projectName: 'projects/demo', vmName: VM, key: 'k' };
   t.throws(() => readEnrolment(folder), EnrolmentUnusable);

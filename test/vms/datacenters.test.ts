@@ -163,7 +163,7 @@ test('rows at any member keep a data center live, and only one member commits', 
   t.equal(datacenters.stateOf('DC-1'), 'live');
 });
 
-test('after a start nothing is stale for a whole silence, whatever others had received', async (t) => {
+test('after a start, nothing is stale until a whole silence has passed, whatever others had received', async (t) => {
   const world = await openAlertingWorld(t);
   // Last reported by a member that accepted rows afterwards, and died.
   const heardElsewhere = () => new Map([['DC-1', 80_000 + world.clock.elapsed()]]);

@@ -82,7 +82,7 @@ async function refusalOf(attempt: Promise<unknown>): Promise<string> {
   return 'accepted';
 }
 
-test('a key for an agent is issued as a change that a required audit sink holds back', async (t) => {
+test('issuing an agent’s key is a change that a required audit sink can hold back', async (t) => {
   const world = await enrolling(t);
   const held: unknown[] = [];
   const host: typeof world.host = {

@@ -120,7 +120,7 @@ test('a later row of the VM registers it again, with new instances', async (t) =
   t.equal(recordOf(world, 'vm-1')?.generation, 2);
 });
 
-test('work that a crash interrupted is done at the next start', async (t) => {
+test('work that a crash interrupted is finished at the next start', async (t) => {
   const world = await openAlertingWorld(t);
   const stopRules = world.startRules();
   const { evaluator } = await world.startEvaluator();

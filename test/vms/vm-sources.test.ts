@@ -374,7 +374,7 @@ test('SRC-18: rows that waited on disk count for the time in which their source 
   t.match(world.reportedBy(), { source: B.name });
 });
 
-test('SRC-18: a member that may not know the source stores nothing, not even of its own hosts', async (t) => {
+test('SRC-18: a member that may not know the source stores nothing, not even from its own hosts', async (t) => {
   const { say, refusals, clock } = await openSources(t);
   t.ok(await say(A));
   refusals.push('This member may have been replaced');

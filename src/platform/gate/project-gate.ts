@@ -46,7 +46,7 @@ export interface GateCaller {
 export function gateCallerOf(principal: Principal, project?: string): GateCaller {
   const { name } = principal;
   if (project !== undefined) return { tenant: `projects/${project}`, name };
-  // A collector for all projects is a tenant of its own, like a person.
+  // A collector for all projects is its own tenant, like a person.
   const isOfProject = principal.kind !== 'human' && principal.project !== SYSTEM_PROJECT;
   return { tenant: isOfProject ? `projects/${principal.project}` : name, name };
 }

@@ -1,6 +1,6 @@
 /**
  * Responses to requests without a route and to errors outside a handler: never a stack trace, and
- * never a 500 for a mistake of the caller. Each is Connect's JSON error with a reason of the
+ * never a 500 for a mistake of the caller. Each is Connect's JSON error with a reason from the
  * catalogue, on plain paths too. Bytes that are not an acceptable HTTP request (not HTTP, headers
  * too large, a request that never ends) are answered on the socket, which is then closed.
  */

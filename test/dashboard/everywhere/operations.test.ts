@@ -18,7 +18,7 @@ const OF_PROGRAMS = [
   'RetireVms',
 ];
 
-test('DASH-24: every change open to people is an operation of the dashboard', async (t) => {
+test('DASH-24: every change open to people is an operation in the dashboard', async (t) => {
   const changes = (await allMethods())
     .filter((method) => getOption(method, policy).mutation)
     .map(({ name }) => name)
@@ -30,7 +30,7 @@ test('DASH-24: every change open to people is an operation of the dashboard', as
   );
 });
 
-test('DASH-24: each operation is walked by one test of its name', async (t) => {
+test('DASH-24: each operation is walked by one test with its name', async (t) => {
   const sources = ['..', '../../long/dashboard']
     .flatMap((path) => {
       const folder = new URL(`${path}/`, import.meta.url);

@@ -198,7 +198,7 @@ test('DUR-18: invalid backups and restores are rejected', async (t) => {
     untouched('other');
   });
 
-  await t.test('a restore rejects another master key than that of the backup', async (t) => {
+  await t.test('a restore rejects a master key other than the backup’s', async (t) => {
     const file = join(root, 'another.key');
     writeFileSync(file, `${Buffer.alloc(32, 7).toString('base64')}\n`, { mode: 0o600 });
     const refused = await restore('other', { SVC_MASTER_KEY_FILE: file });

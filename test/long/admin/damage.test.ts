@@ -114,7 +114,7 @@ const refusalOf = async (t: Test, folder: string): Promise<string> => {
   }
 };
 
-test('a flipped bit inside of a write-ahead log refuses the start and names the frame', async (t) => {
+test('a flipped bit inside a write-ahead log prevents the start and names the frame', async (t) => {
   killed ??= killedInstallation();
   const sound = await killed;
   for (const file of ['events.db', 'samples.db'] as const) {
@@ -131,7 +131,7 @@ test('a flipped bit inside of a write-ahead log refuses the start and names the 
   }
 });
 
-test('DUR-29: a write-ahead log that was cut refuses the start', async (t) => {
+test('DUR-29: a truncated write-ahead log prevents the start', async (t) => {
   killed ??= killedInstallation();
   const sound = await killed;
   for (const bytes of [0, 32 + 4_120, 32 + 3 * 4_120 + 100]) {
@@ -148,7 +148,7 @@ function mark(folder: string, file: string): void {
   writeFileSync(path, JSON.stringify(marks));
 }
 
-test('DUR-29: a cut log of secrets or one-time keys refuses the start, and verify reports it', async (t) => {
+test('DUR-29: a truncated log of secrets or one-time keys prevents the start, and verify reports it', async (t) => {
   const folder = await installation(t);
   const older = copyOf(t, folder);
   const masterKey = readMasterKey(join(folder, 'master.key'));
@@ -189,7 +189,7 @@ test('DUR-29: a cut log of secrets or one-time keys refuses the start, and verif
   }
 });
 
-test('DUR-29: an older copy of a database in place of the newer one refuses the start', async (t) => {
+test('DUR-29: an older copy of a database in place of the newer one prevents the start', async (t) => {
   const folder = await installation(t);
   const older = copyOf(t, folder);
   const program = await startService(t, folder);
@@ -218,7 +218,7 @@ function damage(folder: string, file: string, sql: string): void {
   database.close();
 }
 
-test('DUR-29: damage while the service runs fails the reads that meet it, and no others', async (t) => {
+test('DUR-29: damage in a running service fails only the reads that reach it', async (t) => {
   const folder = join(dataFolder(t), 'data');
   const program = await startService(t, folder, { SVC_METRICS_ON_API: 'on' });
   await saveRule(program, []);

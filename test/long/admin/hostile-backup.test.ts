@@ -79,7 +79,7 @@ function entryOf(folder: string, name: string) {
   return { name, bytes: bytes.length, sha256: hash('sha256', bytes) };
 }
 
-test('a restore refuses what is not a backup of plain, unchanged files', async (t) => {
+test('a restore refuses anything but a backup of plain, unchanged files', async (t) => {
   const { root, second, restoreChanged } = await backups(t);
   const file = 'control.db';
   const outside = join(root, 'outside.db');

@@ -11,7 +11,7 @@ import { dataFolder, runToEnd } from '../../support/program.ts';
 const program = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
 const kinds = Object.keys(units) as UnitKind[];
 
-test('a unit runs this machine’s program, with words that systemd does not alter', async (t) => {
+test('a unit runs this machine’s program, with arguments that systemd does not alter', async (t) => {
   const command = ['/opt/node/bin/node', '/opt/my svc/100%/$HOME/bin/svc.js'];
   const words = '/opt/node/bin/node "/opt/my svc/100%%/$$HOME/bin/svc.js"';
   t.ok(unitText('agent', { command }).includes(`\nExecStart=${words} agent run\n`));

@@ -143,7 +143,7 @@ const MAILS = { rules: 10, destinations: 5, recipients: 20 };
 /** Mails in flight at a time, without those of projects that have nothing else in flight. */
 const MAIL_SLOTS = 32;
 
-test('HOOK-15: 1,000 recipients whose mail server never answers keep to their connections', async (t) => {
+test('HOOK-15: 1,000 recipients whose mail server never answers use only their own connections', async (t) => {
   const world = await openDeliveryWorld(t);
   const server = await startMailServer(t);
   server.isSilentFor = (address) => address.startsWith('crowd');

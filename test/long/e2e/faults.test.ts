@@ -36,7 +36,7 @@ const atOnce = { buffered: true, timeout: 840_000 };
 
 const SAVE_RULE = 'monitoring.v1.AlertService/SaveAlertRule';
 
-test('DUR-09: a SIGKILL in a storm of writes, requests and deliveries loses nothing acknowledged', {
+test('DUR-09: a SIGKILL in a storm of writes, requests and deliveries loses no acknowledged data', {
   ...atOnce,
 }, async (t) => {
   const folder = dataFolder(t);

@@ -30,7 +30,7 @@ const NAMED = [
 ];
 
 test(
-  'full disks lose nothing acknowledged',
+  'full disks lose no acknowledged data',
   needs('nats-server 2.15.1', 'tmpfs mounts'),
   async (t) => {
     const disks = { diskMib: 200, natsDiskMib: 160 };

@@ -22,7 +22,7 @@ t.setTimeout(600_000);
 const MISSING = /EVENTS is missing on NATS\. .*run .{1,2}svc admin restore-events/;
 
 test(
-  'DUR-32: EVENTS is rebuilt from a projection, and nothing acknowledged is lost',
+  'DUR-32: EVENTS is rebuilt from a projection, and no acknowledged data is lost',
   needs(nats),
   async (t) => {
     const scenario = await startScenario(t, { vms: 12, everyMs: 500 });

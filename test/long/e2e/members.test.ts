@@ -57,7 +57,7 @@ const faults: Readonly<Record<string, (scenario: Scenario, t: Test) => Promise<n
   'the members are replaced one by one': replaceMembers,
 };
 
-test('DUR-27: faults of three members lose nothing acknowledged', needs(nats), async (t) => {
+test('DUR-27: faults of three members lose no acknowledged data', needs(nats), async (t) => {
   const scenario = await startScenario(t, { vms: 24, everyMs: 1_000 });
   for (const [what, happen] of Object.entries(faults)) {
     t.comment(`${what}: a webhook after ${Math.round(await happen(scenario, t))} ms`);

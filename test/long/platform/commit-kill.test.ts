@@ -30,7 +30,7 @@ interface Acknowledged {
   readonly count: number;
 }
 
-test('DUR-09: thirty kills lose nothing acknowledged and count nothing twice', async (t) => {
+test('DUR-09: thirty kills lose no acknowledged data and count nothing twice', async (t) => {
   const file = `${t.testdir({})}/control.db`;
   const writers: Acknowledged[][] = Array.from({ length: WRITERS }, () => []);
   for (let kill = 0; kill < KILLS; kill++) {

@@ -101,7 +101,7 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
       t.match(await one.state(deliveriesSpec.name), { messages: 1 });
     });
 
-    t.test('DUR-31: keys can be taken once again after their stream was lost', async (t) => {
+    t.test('DUR-31: each key can be taken once more after its stream was lost', async (t) => {
       const [one, other] = [await open(t, server), await open(t, server)];
       const stores = [];
       for (const stream of [one, other]) {

@@ -263,7 +263,7 @@ for (const { name, server: settings, good, bad, url = {} } of ways) {
   });
 }
 
-test('several addresses with one login, one of them unreachable', needs(newest), async (t) => {
+test('one login serves several addresses, even if one is unreachable', needs(newest), async (t) => {
   const folder = dataFolder(t);
   const server = await natsServerFor(t, { folder, settings: userAndPassword });
   const away = `nats://svc:${encoded}@127.0.0.1:${await reservePort()}`;
@@ -276,17 +276,21 @@ test('several addresses with one login, one of them unreachable', needs(newest),
   assertNoSecret(t, `${refused.stack} ${refused.cause?.stack} ${JSON.stringify(refused)}`);
 });
 
-test('a certificate for another host', needs(newest), async (t) => {
-  const settings = `tls { ${pair} }`;
-  const server = await natsServerFor(t, { settings });
-  const url = server.url.replace('127.0.0.1', 'localhost');
-  const ca = certificate('nats-ca.pem');
-  await t.rejects(open(t, settingsOf('', url, { SVC_NATS_CA_FILE: ca })), {
-    message: /SVC_NATS_URL to the host that the certificate is for$/,
-  });
-});
+test(
+  'a certificate for another host is rejected with the setting to change',
+  needs(newest),
+  async (t) => {
+    const settings = `tls { ${pair} }`;
+    const server = await natsServerFor(t, { settings });
+    const url = server.url.replace('127.0.0.1', 'localhost');
+    const ca = certificate('nats-ca.pem');
+    await t.rejects(open(t, settingsOf('', url, { SVC_NATS_CA_FILE: ca })), {
+      message: /SVC_NATS_URL to the host that the certificate is for$/,
+    });
+  },
+);
 
-test('TLS without the client certificate that the server requires', needs(newest), async (t) => {
+test('TLS without the required client certificate is rejected', needs(newest), async (t) => {
   const ca = certificate('nats-ca.pem');
   const settings = `tls { ${pair}, ca_file: "${ca}", verify: true }`;
   const server = await natsServerFor(t, { settings });
@@ -385,7 +389,7 @@ test('DUR-24: svc serve exits at once with the code for bad settings', needs(new
   assertNoSecret(t, text);
 });
 
-test('settings that contradict each other', async (t) => {
+test('settings that contradict each other are rejected', async (t) => {
   const problems = (environment: Readonly<Record<string, string>>): string => {
     try {
       loadConfig([], environment);
@@ -411,7 +415,7 @@ test('settings that contradict each other', async (t) => {
   }
 });
 
-test('nothing listens: unavailable, as without a login', async (t) => {
+test('a server that does not listen is unavailable, as without a login', async (t) => {
   const url = `nats://u:${encoded}@127.0.0.1:${await reservePort()}`;
   const refused = await open(t, settingsOf('', url, {})).catch((error) => error);
   t.equal(refused.name, 'StreamUnavailable');

@@ -139,7 +139,7 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
 }
 
 const newest = 'nats-server 2.15.1';
-test('DUR-23: the number of copies is created, shown, changed and reported when too low', {
+test('DUR-23: the number of copies can be set, shown and changed, and is reported when too low', {
   ...needs(newest),
   ...atOnce,
 }, async (t) => {

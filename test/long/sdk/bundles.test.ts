@@ -108,7 +108,7 @@ process.stdout.write(String(WEBHOOK_WINDOW_SECONDS));`,
   t.ok(built.text.length < 1_000, `${built.text.length} characters`);
 });
 
-test('every entry has its module and its types, also for old resolution of types', async (t) => {
+test('every entry has its module and its types, even under the older type resolution', async (t) => {
   const { exports, types, typesVersions } = manifest;
   const targets = [exports['.'], exports['./webhook'], exports['./sqlite']].flatMap((one) =>
     Object.values<string>(one),

@@ -296,7 +296,7 @@ async function fireOnce(demo: Demo, urls: readonly string[], nowMs: number): Pro
   );
 }
 
-test('a graceful stop during a storm of writes loses nothing acknowledged', async (t) => {
+test('a graceful stop during a storm of writes loses no acknowledged data', async (t) => {
   const folder = dataFolder(t);
   const service = await start(t, { folder });
   const storms = (['json', 'binary'] as const).map((format) =>

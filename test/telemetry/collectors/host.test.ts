@@ -172,7 +172,7 @@ test('MEAS-14: folders of one NFS export, and subvolumes, are one file system', 
   );
 });
 
-test('the use of a file system is that seen by ordinary programs', async (t) => {
+test('a file system’s usage is what ordinary programs see', async (t) => {
   t.same(parseStatLine('4096 1000 400 350 /srv/my data'), {
     path: '/srv/my data',
     sizeBytes: 950 * 4_096,

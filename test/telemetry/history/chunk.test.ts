@@ -140,7 +140,7 @@ function dictionary() {
   return { idOf, keyOf: (id: number) => keys[id] };
 }
 
-test('any rows of a VM are read back equal, and one series without the others', async (t) => {
+test('any rows of a VM are read back unchanged, and one series is read without the others', async (t) => {
   fc.assert(
     fc.property(vmRows, (rows) => {
       const { idOf, keyOf } = dictionary();

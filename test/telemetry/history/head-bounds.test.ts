@@ -269,7 +269,7 @@ test('a project within its share of the memory is not refused because others fil
   t.notOk(head.refused().some(({ project }) => project === 'honest'));
 });
 
-test('a project that is alone has all the memory except a reserve', async (t) => {
+test('a lone project gets all memory except a reserve', async (t) => {
   const { head, put } = sharedHead(16 * MIB);
   for (let i = 0; i < 5000 && head.bytes.used < 0.76 * head.bytes.max; i++) put('demo', `vm ${i}`);
   const { used, bound } = head.quota('demo');

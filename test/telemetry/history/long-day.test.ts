@@ -88,7 +88,7 @@ test('a day with more rows than a chunk holds is flushed and kept in several', a
   await again.close();
 });
 
-test('a VM that cannot be flushed holds only its own floor, and is named', async (t) => {
+test('a VM that cannot be flushed holds back only its own floor, and is named', async (t) => {
   const folder = t.testdir();
   const clock = new VirtualClock(START);
   const history = openStore({ folder, clock, background: true, flushAfterMs: 1 });

@@ -64,7 +64,7 @@ test('a VM without rows has none, however often it is read', async (t) => {
   await history.close();
 });
 
-test('in the background rows are flushed after their hour, and floors follow', async (t) => {
+test('rows are flushed in the background after their hour, and floors advance', async (t) => {
   const folder = t.testdir();
   const clock = new VirtualClock(START);
   const history = openStore({ folder, clock, background: true, flushAfterMs: HOUR });

@@ -58,7 +58,7 @@ test('ERR-04: a denied request names boundary, capability or credential state in
   t.equal(revoked.headers['www-authenticate'], 'Bearer');
 });
 
-test('ERR-02: requests too large in points, expression or response size have errors of their own', async (t) => {
+test('ERR-02: each limit (points, expression, response size) has its own error', async (t) => {
   const { body: points } = await w.api('query_range?query=1&start=0&end=300000&step=30');
   t.match(points, { errorType: 'bad_data', error: /10,000 points/ });
   const { body: expression } = await w.post('query', { query: `1${' '.repeat(16 * 1024)}` });
@@ -176,7 +176,7 @@ test('LIMIT-01: hosted retention is 7 days, and nothing older is read', async (t
   t.same((await world.query('a', (START_MS - 6 * day) / 1000)).result, []);
 });
 
-test('LIMIT-02: each sample, taken every 30 seconds, is a point of its own', async (t) => {
+test('LIMIT-02: each sample, taken every 30 seconds, is a separate point', async (t) => {
   const range = { start: String(NOW - 600), end: String(NOW), step: '30' };
   const query = `${CPU}{vm="vm-1"}`;
   const { body } = await w.post('query_range', { query, ...range });

@@ -134,7 +134,7 @@ test('each path of the API is parsed as its query request', async (t) => {
   }
 });
 
-test('parameters of URL and form are one set, and the body’s first value counts', async (t) => {
+test('URL and form parameters are merged, and the body’s first value counts', async (t) => {
   const { send, requests } = await startPromqlRoutes(t);
   const expressionOf = async (url: string, form?: string) => {
     requests.length = 0;

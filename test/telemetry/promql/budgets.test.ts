@@ -54,7 +54,7 @@ test('a label value that grows tenfold at each call is refused before it is buil
   t.throws(() => instant(quoted(LABEL_VALUE_MAX + 1)), TOO_LONG);
 });
 
-test('long labels of many series count in the budget', async (t) => {
+test('long labels of many series count towards the budget', async (t) => {
   const long = (vector: string) => `label_replace(${vector}, "x", "${'x'.repeat(15_000)}", "", "")`;
   const some = long('a{dc="0"}');
   t.match(instant(some), { data: { samples: { length: SERIES / 4 } } });
@@ -67,7 +67,7 @@ test('long labels of many series count in the budget', async (t) => {
   }
 });
 
-test('at one step each expression fits a heap of its budget and the thread’s cache', async (t) => {
+test('at one step, each expression fits a heap as large as its budget and the thread’s cache', async (t) => {
   const mib = 64;
   const all = '{__name__=~"svc_.*"}';
   const relabelled = (inner: string) => `label_replace(${inner}, "x", "$1", "vm", "(.*)")`;

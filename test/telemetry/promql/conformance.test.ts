@@ -9,7 +9,7 @@ import { listScripts, runFile } from './script/run-folder.ts';
 
 const own = fileURLToPath(new URL('scripts', import.meta.url));
 for (const file of listScripts(own)) {
-  test(`${file}, a script of ours: every evaluation gives the stated answer`, async (t) => {
+  test(`${file}, one of our scripts: every evaluation gives the stated answer`, async (t) => {
     checkFile(t, own, file);
   });
 }
@@ -39,7 +39,7 @@ for (const name of upstream) {
   });
 }
 
-test('Prometheus scripts: all existing ones are run', needs('shared folder'), async (t) => {
+test('all Prometheus scripts are run', needs('shared folder'), async (t) => {
   const found = listScripts(`${componentPath('shared folder')}/conformance/promql`);
   const core = found.filter((file) => !file.startsWith('optional/'));
   t.same(

@@ -156,7 +156,7 @@ test('memory: an operator’s input is returned, and no more than was taken', as
   t.ok(shared < 4 * SERIES, `a selector written six times needs ${shared} columns at once`);
 });
 
-test('samples: those beyond the limit are not read', async (t) => {
+test('samples beyond the limit are not read', async (t) => {
   const budget = () => new Budget({ bytesMax: 1e9, samplesMax: 5000 });
   const message = /^query processing would read more than 5000 samples/;
   for (const expression of ['a', 'rate(b_total[5m])', 'max_over_time(a[5m:1m])']) {
@@ -202,7 +202,7 @@ test('range query: bounds that form no grid are refused', async (t) => {
   t.match(data, { type: 'matrix', series: { length: SERIES } }, 'one step is a valid range');
 });
 
-test('instant query: each type in its own form', async (t) => {
+test('instant query: each type has its own form', async (t) => {
   t.same(instant('1 + 1', 7).data, { type: 'scalar', timeMs: 7, value: 2 });
   t.same(instant('("x")', 7).data, { type: 'string', timeMs: 7, value: 'x' });
   const vector = instant('a{vm="1"}', 90_000).data;
@@ -259,7 +259,7 @@ test('options: lookback and the step of subqueries are as requested', async (t) 
   t.match(ask(count, { subqueryStepMs: 300_000 }), { samples: [{ value: 2 }] });
 });
 
-test('annotations: each text once, with its position', async (t) => {
+test('annotations: each text appears once, with its position', async (t) => {
   const { warnings, infos } = range('quantile(1.5, a) + quantile(1.5, a)\n + on() quantile(2, a)');
   t.same(warnings, [
     'PromQL warning: quantile value should be between 0 and 1, got 1.5 (1:10)',

@@ -55,7 +55,7 @@ test('round() rounds halves up, to the nearest requested multiple', async (t) =>
   t.same(rows('round', input, [0.1, 1, 10]), { '': [2.5, -2, 10] });
 });
 
-test('clamping keeps values between limits, and has no answer if they are reversed', async (t) => {
+test('clamping keeps values between limits, and returns nothing if they are reversed', async (t) => {
   const input = vector({ '__name__=x': [-5, 5, 50] });
   t.same(rows('clamp', input, 0, 10), { '': [0, 5, 10] });
   t.same(rows('clamp', input, [0, 9, 0], [10, 8, 10]), { '': [0, null, 10] });

@@ -149,7 +149,7 @@ function pointText(labels: Labels, value: number): string {
   return `${JSON.stringify(labels.pairs)} ${value}`;
 }
 
-test('selector: the newest sample within the lookback, for any runs and steps', async (t) => {
+test('a selector gives the newest sample within the lookback, for any runs and steps', async (t) => {
   for (let seed = 10; seed < 40; seed++) {
     const random = dice(seed);
     const samples: MemorySample[] = [];
@@ -180,7 +180,7 @@ function naivePoints(samples: readonly MemorySample[], query: Query, lookbackMs:
   return points;
 }
 
-test('topk and bottomk: the best of each step, the first of equal ones', async (t) => {
+test('topk and bottomk give the best of each step, and the first of equal ones', async (t) => {
   const random = dice(77);
   const source = new MemorySource();
   const values = Array.from({ length: 40 }, () => Math.floor(random() * 100));
@@ -199,7 +199,7 @@ test('topk and bottomk: the best of each step, the first of equal ones', async (
   }
 });
 
-test('selectors: equal ones in an expression are read from the source once', async (t) => {
+test('equal selectors in an expression are read from the source once', async (t) => {
   const inner = generate(5);
   const requested: Selection[] = [];
   const source: SeriesSource = {
@@ -226,7 +226,7 @@ test('selectors: equal ones in an expression are read from the source once', asy
   t.same(windowsOf('max_over_time(a[2m:50s])'), [[200_000, 900_000]], 'steps of 50 s from 500 s');
 });
 
-test('operators: arrays of the source are never written to', async (t) => {
+test('operators never write to arrays of the source', async (t) => {
   const inner = generate(6);
   const handed = new Map<Float64Array, Float64Array>();
   const source: SeriesSource = {

@@ -163,7 +163,7 @@ test('columns count bytes, and lines count from one, as in Prometheus', async (t
   );
 });
 
-test('an expression that nests too deep is refused, however it nests', async (t) => {
+test('an expression that nests too deeply is refused, however it nests', async (t) => {
   const many = EXPRESSION_DEPTH_MAX + 1;
   const deep = [
     `${'('.repeat(many)}a${')'.repeat(many)}`,

@@ -102,7 +102,7 @@ test(
     });
 
     await t.test(
-      'the list shows what others did; new incidents wait behind a button',
+      'the list shows the changes of others; new incidents wait behind a button',
       async (t) => {
         const { page } = owner;
         await page.goto('/projects/demo/incidents');

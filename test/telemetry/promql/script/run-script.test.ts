@@ -96,7 +96,7 @@ eval_ordered instant at 0 sort(metric)
   t.match(wrong[0]?.differences.join(), /the order is another/);
 });
 
-test('a script that cannot be parsed is rejected with its line', async (t) => {
+test('a script that cannot be parsed is rejected with the line number', async (t) => {
   t.throws(() => parseScript('load 5m\n  metric five'), /line 2: "five" is not a value/);
   t.throws(() => parseScript('\neval instant now up'), /line 2/);
   t.throws(() => parseScript('delete'), /line 1: "delete" is not a command/);

@@ -51,7 +51,7 @@ interface Slots {
   readonly slots: Int32Array;
 }
 
-/** Steps at which each member was selected; undefined for members that never were. */
+/** Steps at which each member was selected; undefined if it never was. */
 function choose(
   members: readonly SeriesColumn[],
   heaps: Heaps,
