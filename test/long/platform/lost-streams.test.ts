@@ -75,7 +75,8 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
       await until('the reader continues', () => texts.length === 6 || undefined);
       t.same(texts, ['m1', 'm2', 'm3', 'm4', 'm5', 'm6']);
       t.match(await other.state(samplesSpec.name), { identity, messages: 1 });
-      t.same(made, [samplesSpec.name], 'one of them made it');
+      // The same stream may be made twice at the same time: nats-server then answers both.
+      t.same(new Set(made), new Set([samplesSpec.name]));
       await read.close();
       await reading;
     });

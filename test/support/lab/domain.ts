@@ -29,7 +29,7 @@ export function domainXml(domain: Domain): string {
     <type arch="x86_64" machine="pc">hvm</type>
     <kernel>${image}/vmlinuz</kernel>
     <initrd>${image}/initrd.gz</initrd>
-    <cmdline>console=ttyS0 quiet panic=-1 lab.name=${name} lab.address=${address}</cmdline>
+    <cmdline>console=ttyS0 quiet panic=-1 cryptomgr.notests lab.name=${name} lab.address=${address}</cmdline>
   </os>
   <features>
     <acpi/>

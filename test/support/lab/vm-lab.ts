@@ -49,6 +49,8 @@ export type Load = 'burn' | 'rest' | 'fill' | 'agent-off' | 'agent-hang';
 const SMALL: Shape = { vcpus: 1, memoryMib: 128 };
 /** A boot takes 4 s. The first one on a machine also queries QEMU's capabilities, for 10 s more. */
 const START_MS_MAX = 120_000;
+/** An emulated kernel may hang at its start if the host gives it little CPU. */
+const RESETS_MAX = 2;
 const COMMAND_MS_MAX = 300_000;
 const POLL_MS = 200;
 
@@ -91,7 +93,15 @@ class Lab implements VmLab {
     if (!this.#domains.has(vm)) await this.#define(vm, shape);
     await this.virsh('start', vm);
     const isReady = () => this.virsh('guestinfo', vm, '--hostname').catch(() => undefined);
-    await this.#until(`the guest agent of ${vm}`, isReady, join(this.#folder, `${vm}.log`));
+    const [what, log] = [`the guest agent of ${vm}`, join(this.#folder, `${vm}.log`)];
+    for (let resets = 0; ; resets++) {
+      try {
+        return await this.#until(what, isReady, log);
+      } catch (error) {
+        if (resets === RESETS_MAX) throw error;
+        await this.virsh('reset', vm);
+      }
+    }
   }
 
   async virsh(...words: readonly string[]): Promise<string> {
