@@ -392,7 +392,7 @@ class RowColumns {
     return this.count++;
   }
 
-  /** Copies of the columns, cut to length; the rows are removed. */
+  /** Copies of the columns, trimmed to the number of rows; the rows are removed. */
   take(): Omit<SampleBatch, 'count' | 'receivedMs' | 'vms' | 'layouts' | 'strings' | 'values'> {
     const count = this.count;
     this.count = 0;
