@@ -48,7 +48,7 @@ export interface UpdateDestination extends OneDestination {
 
 /** Nothing is sent to the destination until it is resumed. */
 export interface PauseDestination extends OneDestination {
-  /** In words, for users. */
+  /** The reason in words, for users. */
   readonly reason: string;
 }
 

@@ -36,9 +36,9 @@ export interface RowRecovery {
     batch: SampleBatch,
     position: { readonly partition: number; readonly sequence: number },
   ): boolean;
-  /** All of the project's rows up to this sequence were stored, or are no longer in the log. */
+  /** Records that the project's rows up to this sequence are stored, or left the log. */
   tookThrough(project: string, sequence: number): void;
-  /** Rows of these times are lost for good: answers report it from now on. Unix ms, inclusive. */
+  /** Records that rows of these times are lost, so that responses report it. Unix ms, inclusive. */
   recordLost(stretch: { readonly fromMs: number; readonly toMs: number }): void;
 }
 

@@ -316,7 +316,7 @@ function putUnwatched(draft: Draft, vm: string, before: VmBody | undefined): voi
 }
 
 function vmBody(draft: Draft, vm: string): VmBody | undefined {
-  // Records of this kind are only written as `VmBody`.
+  // Records of this kind are always written as `VmBody`.
   return draft.record('vm', vm)?.body;
 }
 

@@ -1,7 +1,7 @@
 /**
  * The contents of a partition's checkpoint as blocks of parts: the state of the fold
  * (`streams/alerting/evaluation/checkpoint`), the edges that are not decided yet, and what liveness
- * knows of each VM. Parts of one VM are small, so that no turn has to encode a whole tenant.
+ * knows about each VM. Parts of one VM are small, so that no turn has to encode a whole tenant.
  *
  *     block   part part part ...        at most `BLOCK_BYTES` and one part
  *     part    kind, project, name, number, length, bytes
