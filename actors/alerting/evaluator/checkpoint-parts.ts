@@ -24,7 +24,7 @@ import { ByteWriter } from '../../../streams/telemetry/samples/byte-writer.ts';
 import type { HeldEdges, UndecidedEdges, WaitingEntry } from './edge-commits.ts';
 import type { KnownVm } from './vm-liveness.ts';
 
-/** Everything that evaluation holds of one partition, between two entries of the log. */
+/** Everything that evaluation holds for one partition, between two entries of the log. */
 export interface PartitionContents {
   readonly state: EvaluationState;
   readonly undecided: UndecidedEdges;

@@ -1,7 +1,7 @@
 /**
- * Checkpoints of evaluation: what the evaluator holds of each partition after some entry of the log,
- * so that a restart reads the entries since then instead of hours of the log. Restored and continued,
- * a partition is as if the process had never stopped.
+ * Checkpoints of evaluation: the state of each partition after some entry of the log, so that a
+ * restart reads the entries since then instead of hours of the log. A restored partition continues
+ * as if the process had never stopped.
  *
  *     entry handled, its edges decided or kept ─▶ due? ─▶ encode in turns ─▶ write behind ─▶ index
  *     start ─▶ index ─▶ is the log the same, without a loss since? ─▶ restore

@@ -1,5 +1,5 @@
 /**
- * Everything that the evaluator holds of a partition: the active rules, and for each VM the series
+ * Everything that the evaluator holds for a partition: the active rules, and for each VM the series
  * buffers that some rule watches, and its facts beside these observations. All of it is soft state:
  * a function of the log from its floor, and of the seed.
  *

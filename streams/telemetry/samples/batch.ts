@@ -165,7 +165,7 @@ interface KnownLayout {
 
 /** Layouts cached across batches; beyond the bound the cache is emptied. */
 const LAYOUTS_KEPT_MAX = 20_000;
-/** Bound of the characters of their series keys: usual layouts of a fleet take a few thousand. */
+/** Maximum characters of their series keys: usual layouts of a fleet take a few thousand. */
 const LAYOUT_CHARACTERS_MAX = 4 * 1024 * 1024;
 /** No series key contains this character, so it joins keys unambiguously. */
 const SEPARATOR = '\n';
