@@ -8,6 +8,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { componentTable } from '../test/support/components.ts';
+import { endedChildrenCpuMs } from './test/cpu.ts';
 
 /** One program of the gate. */
 export interface Step {
@@ -23,6 +24,8 @@ export interface StepEnd {
   readonly name: string;
   readonly isOk: boolean;
   readonly wallMs: number;
+  /** CPU time of its process and of the children that have ended. */
+  readonly cpuMs: number;
   /** Counts of the tests, from the last line of their step. */
   readonly counts?: { readonly passed: number; readonly failed: number };
 }
@@ -47,14 +50,29 @@ export async function runSequences(
 
 /** The end of the report: times, then counts. */
 export function summary(ends: readonly StepEnd[]): string {
-  const times = ends.map(({ name, isOk, wallMs }) => {
-    const seconds = (wallMs / 1000).toFixed(0).padStart(6);
-    return `${isOk ? 'ok    ' : 'not ok'}${seconds} s  ${name}\n`;
+  const times = ends.map(({ name, isOk, wallMs, cpuMs }) => {
+    const seconds = `${secondsOf(wallMs)} s ${secondsOf(cpuMs)} CPU s`;
+    return `${isOk ? 'ok    ' : 'not ok'}${seconds}  ${name}\n`;
   });
+  const cpuMs = ends.reduce((sum, end) => sum + end.cpuMs, 0);
   const counts = ends.find((end) => end.counts)?.counts ?? { passed: 0, failed: 0 };
   // Failed tests are already counted themselves.
   const failedSteps = ends.filter((end) => !end.isOk && !end.counts?.failed).length;
-  return `\n${times.join('')}${counts.passed} passed, ${counts.failed + failedSteps} failed\n`;
+  return `\n${times.join('')}${secondsOf(cpuMs).trim()} CPU s in all\n${counts.passed} passed, ${counts.failed + failedSteps} failed\n`;
+}
+
+function secondsOf(ms: number): string {
+  return (ms / 1000).toFixed(0).padStart(6);
+}
+
+/** CPU time of children that `runStep` has already counted, ms. */
+let countedCpuMs = endedChildrenCpuMs();
+
+/** CPU time of the child that has just ended, ms. */
+function takeCpuMs(): number {
+  const before = countedCpuMs;
+  countedCpuMs = endedChildrenCpuMs();
+  return countedCpuMs - before;
 }
 
 async function runStep(step: Step, print: (text: string) => void): Promise<StepEnd> {
@@ -73,6 +91,10 @@ async function runStep(step: Step, print: (text: string) => void): Promise<StepE
   };
   child.stdout.setEncoding('utf8').on('data', take);
   child.stderr.setEncoding('utf8').on('data', take);
+  let cpuMs = 0;
+  child.once('exit', () => {
+    cpuMs = takeCpuMs();
+  });
   const isOk = await new Promise<boolean>((resolve) => {
     child.once('error', (error) => {
       chunks.push(`${error.message}\n`);
@@ -84,8 +106,8 @@ async function runStep(step: Step, print: (text: string) => void): Promise<StepE
   const output = chunks.join('');
   if (!isTests) print(`== ${isOk ? 'passed' : 'FAILED'}: ${name}\n${output}`);
   const [, passed, failed] = COUNTS.exec(output.trimEnd().split('\n').at(-1) ?? '') ?? [];
-  if (!isTests || passed === undefined) return { name, isOk, wallMs };
-  return { name, isOk, wallMs, counts: { passed: Number(passed), failed: Number(failed) } };
+  if (!isTests || passed === undefined) return { name, isOk, wallMs, cpuMs };
+  return { name, isOk, wallMs, cpuMs, counts: { passed: Number(passed), failed: Number(failed) } };
 }
 
 function npm(name: string, ...args: readonly string[]): Step {
@@ -114,12 +136,14 @@ function stagesOf(
   };
   return {
     checks: [
-      [npm('verify'), ...traces],
       [
+        npm('verify'),
+        ...traces,
         npm('simulate', '--planted', 'all'),
         npm('simulate', '--minutes', '1'),
-        npm('attack', '--minutes', '3', '--except', 'threads'),
       ],
+      // As long as all the others.
+      [npm('attack', '--minutes', '3', '--except', 'threads')],
     ],
     // They read the dashboard that the checks build, and share the CPU with each other.
     tests: [[tests]],

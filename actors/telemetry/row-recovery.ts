@@ -75,8 +75,10 @@ async function recover(
   if (first === undefined || first.sequence > lastSequence) recovery.recordLost({ fromMs, toMs });
   const filter = { partition, kind: 'batch' } as const;
   for await (const placed of pastEntries(stream, { sequence: firstSequence }, filter)) {
-    const { entry, sequence } = placed;
-    if (entry.kind !== 'batch' || sequence > lastSequence) break;
+    const { entry, sequence, unreadable } = placed;
+    if (sequence > lastSequence) break;
+    if (unreadable) recovery.recordLost({ fromMs, toMs });
+    if (entry.kind !== 'batch') continue;
     await slices.yieldIfDue();
     if (!recovery.takeAgain(project, entry.batch, { partition, sequence })) return;
   }

@@ -78,8 +78,8 @@ export async function appendUnread(stream: Stream): Promise<void> {
 /**
  * Entries stored from there on (all partitions, or one kind in one partition), up to the current
  * end. A read that breaks off resumes at its position: a lost connection does not restart a read of
- * hours of the log. Rejects with `StreamUnavailable` if it broke off `BREAKS_MAX` times without
- * progress.
+ * hours of the log. Entries that cannot be decoded are marked as unreadable. Rejects with
+ * `StreamUnavailable` if it broke off `BREAKS_MAX` times without progress.
  */
 export async function* pastEntries(
   stream: Stream,
@@ -94,7 +94,7 @@ export async function* pastEntries(
     try {
       for await (const message of read) {
         from = { sequence: message.sequence + 1 };
-        yield decoded(place(message));
+        yield decodedIfReadable(place(message));
       }
       return;
     } catch (error) {
@@ -163,7 +163,8 @@ export class SampleLogReader {
         if (signal.aborted) return;
         await this.#slices.yieldIfDue();
         this.#read++;
-        this.entries.next(place(message, writtenTo(stream).take(message.data)));
+        const known = writtenTo(stream).take(message.data);
+        this.entries.next(decodedIfReadable(place(message, known)));
         while (this.#read - this.#handled > BACKLOG_MAX && !signal.aborted)
           await this.#untilHandled();
       }
@@ -206,6 +207,31 @@ function place(message: StoredMessage, entry?: LogEntry): LoggedEntry {
   }
   const { sequence, timeMs: storedMs } = message;
   return { sequence, partition, storedMs, entry: entry ?? message.data };
+}
+
+/** An entry that cannot be decoded concerns its own partition only: the reader continues. */
+function decodedIfReadable(logged: LoggedEntry): PlacedEntry {
+  try {
+    return decoded(logged);
+  } catch (cause) {
+    const { sequence, storedMs } = logged;
+    const entry = { kind: 'rules', atMs: storedMs, upserts: [], removals: [] } as const;
+    return { ...logged, entry, unreadable: new UnreadableEntry(sequence, cause) };
+  }
+}
+
+/** Names an entry that cannot be decoded, and says what to do. */
+class UnreadableEntry extends Error {
+  constructor(sequence: number, cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    super(
+      `Entry ${sequence} of ${SAMPLES_STREAM} cannot be read: ${reason}. If a newer version wrote it, ` +
+        'update this member. If it is damaged, its content is lost: remove it from NATS with ' +
+        `nats stream rmm ${SAMPLES_STREAM} ${sequence}`,
+      { cause },
+    );
+    this.name = 'UnreadableEntry';
+  }
 }
 
 /**

@@ -118,6 +118,8 @@ export interface LoggedEntry {
 /** A decoded entry with its position. */
 export interface PlacedEntry extends LoggedEntry {
   readonly entry: LogEntry;
+  /** Its bytes could not be decoded, and `entry` changes nothing. */
+  readonly unreadable?: Error;
 }
 
 /** Decodes stored bytes. Fails with `DamagedBytes` if they differ from the encoded ones. */
@@ -127,9 +129,8 @@ export function decodeEntries(): OperatorFunction<LoggedEntry, PlacedEntry> {
 
 /** The decoded entry. Throws `DamagedBytes`. */
 export function decoded(logged: LoggedEntry): PlacedEntry {
-  const { sequence, partition, storedMs, entry } = logged;
-  if (!(entry instanceof Uint8Array)) return { sequence, partition, storedMs, entry };
-  return { sequence, partition, storedMs, entry: decodeEntry(entry) };
+  const { entry } = logged;
+  return { ...logged, entry: entry instanceof Uint8Array ? decodeEntry(entry) : entry };
 }
 
 // Sample batches as bytes: the content of the SAMPLES stream, read back by a restart. They are

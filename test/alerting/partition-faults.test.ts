@@ -5,7 +5,7 @@
 import { type Test, test } from 'tap';
 import { Checkpoints } from '../../actors/alerting/evaluator/checkpoints.ts';
 import type { PartitionFault } from '../../actors/alerting/evaluator/partition-rebuilds.ts';
-import { appendEntry } from '../../actors/telemetry/sample-log.ts';
+import { appendEntry, SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { partitionOf, type Stream, StreamUnavailable } from '../../streams/platform/stream.ts';
@@ -142,6 +142,34 @@ test('an entry that cannot be folded stops its partition and no other, also afte
   t.same(world.incidents(), [], 'nothing was decided over the hole');
 });
 
+for (const [what, bytes, reason] of [
+  ['damaged', [1, 1, 0, 9, 9, 9, 9, 7, 7], /checksum/],
+  ['of a newer form', [9, 0, 0, 0, 0], /kind 9/],
+] as const) {
+  test(`EVAL-25: an entry that is ${what} stops its partition and no other, until it is removed`, async (t) => {
+    const world = await twoPartitions(t);
+    await world.observe(95, 1);
+    let removed = 0;
+    const stream = without(world.stream, () => removed);
+    await world.restart({ stream });
+    const subject = `svc.samples.${FAILING}.rules`;
+    const data = Uint8Array.from(bytes);
+    const outcome = await world.stream.append({ stream: SAMPLES_STREAM, subject, data });
+    if (outcome.kind === 'wrongLastSequence') throw new Error('It was not appended');
+    await world.observe(95, 3);
+    t.match(world.incidents(OTHER), [FIRING]);
+    t.match(world.running.evaluator.apart(), [{ partition: FAILING, fault: reason }]);
+    t.match(world.running.evaluator.apart(), [
+      { fault: `nats stream rmm SAMPLES_0 ${outcome.sequence}` },
+    ]);
+    t.same(world.incidents(), [], 'nothing was decided over the hole');
+    removed = outcome.sequence;
+    await world.pass(120_000, STEP_MS);
+    t.same(world.running.evaluator.apart(), []);
+    t.match(world.incidents(), [FIRING]);
+  });
+}
+
 test('EVAL-25: a stop during a rebuild loses nothing of the partition', async (t) => {
   const world = await twoPartitions(t);
   await world.observe(95, 2);
@@ -163,6 +191,25 @@ test('a stream that does not respond ends the evaluation of all partitions', asy
   t.same(world.faults, []);
   await t.rejects(world.running.stop(), StreamUnavailable);
 });
+
+/** A stream whose reads lack one entry. */
+function without(stream: Stream, removed: () => number): Stream {
+  return new Proxy(stream, {
+    get(target, name) {
+      const value = Reflect.get(target, name);
+      if (name !== 'read') return typeof value === 'function' ? value.bind(target) : value;
+      return (request: Parameters<Stream['read']>[0]) => {
+        const read = target.read(request);
+        return {
+          close: () => read.close(),
+          async *[Symbol.asyncIterator]() {
+            for await (const message of read) if (message.sequence !== removed()) yield message;
+          },
+        };
+      };
+    },
+  });
+}
 
 /** A stream whose reads of one partition wait until `open`. */
 function gated(stream: Stream, partition: number) {

@@ -16,6 +16,7 @@ import {
   readingBeside,
 } from '../../streams/alerting/quantity.ts';
 import { condition, duration, oneLine } from '../../streams/alerting/wording.ts';
+import { anyText } from '../support/any-text.ts';
 import { tries } from '../support/tries.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);
@@ -186,7 +187,7 @@ test('texts are cut between code points, and the omitted ones are counted', asyn
     'no room for a note about it',
   );
   const property = fc.property(
-    fc.string({ unit: 'binary', maxLength: 200 }),
+    anyText({ maxLength: 200 }),
     fc.integer({ min: 30, max: 100 }),
     (text, max) => {
       const cut = cutTo(text, max, (each) => Buffer.byteLength(each));

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { test } from 'tap';
 import { emailSpellings, parseEmailAddress } from '../../actors/platform/email-address.ts';
+import { anyCharacter } from '../support/any-text.ts';
 import { tries } from '../support/tries.ts';
 
 test('an address has one spelling', async (t) => {
@@ -63,7 +64,7 @@ test('an address that no mail server takes, or that passes for another, is inval
 test('the canonical form is its own canonical form, and in lower case', async () => {
   const letter = fc.oneof(
     fc.constantFrom(...'aZ09.-_+ßüÜË\u0308\u0345\u03a3\u0130\u212a\u200d例。．ｅ'),
-    fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+    anyCharacter,
   );
   const part = fc.string({ unit: letter, minLength: 1, maxLength: 8 });
   fc.assert(

@@ -249,6 +249,41 @@ test('a live reader receives what the file holds, whoever appended or removed it
   await stream.close();
 });
 
+test('a live reader receives the message that replaced a rolled back one', async (t) => {
+  const path = `${t.testdir({})}/a.db`;
+  const clock = new VirtualClock(1_000);
+  const connection = openDatabase({ path, synchronous: 'FULL', migrations: [] });
+  const stream = openEmbeddedStream({ storage: connection, clock });
+  await stream.ensure(LOG);
+  const other = openEmbeddedStream({ storage: path, clock });
+  const write = (by: Stream, text: string) =>
+    by.append({ stream: 'LOG', subject: 'log.a', data: Buffer.from(text) });
+  const live = stream.read({ stream: 'LOG', from: { sequence: 1 }, untilEnd: false });
+  const messages = live[Symbol.asyncIterator]();
+  const next = async () => {
+    const { sequence, data } = (await messages.next()).value ?? {};
+    return `${sequence} ${Buffer.from(data ?? []).toString()}`;
+  };
+  await write(stream, 'one');
+  t.equal(await next(), '1 one');
+  connection.pragma('max_page_count = 60');
+  const outcomes = await Promise.allSettled([write(stream, 'two'), append(stream, 1_000_000)]);
+  t.same(
+    outcomes.map(({ status }) => status),
+    ['rejected', 'rejected'],
+    'the disk is full, and both share a transaction',
+  );
+  connection.pragma('max_page_count = 100000');
+  t.match(await write(other, 'two of the other'), { sequence: 2 });
+  t.match(await write(stream, 'three'), { sequence: 3 });
+  t.equal(await next(), '2 two of the other');
+  t.equal(await next(), '3 three');
+  await live.close();
+  await other.close();
+  await stream.close();
+  connection.close();
+});
+
 /** A file system of 2 MiB, or the problem that prevents it. Mounting needs root. */
 function mountSmallDisk(): { folder: string; problem?: string } {
   const folder = mkdtempSync(`${tmpdir()}/small-disk-`);

@@ -10,7 +10,11 @@ function step(name: string, code: string, isTests = false): Step {
 async function reported(...sequences: Step[][]) {
   const printed: string[] = [];
   const ends = await runSequences(sequences, (text) => printed.push(text));
-  return { ends, printed: printed.join(''), summary: summary(ends).replaceAll(/ +\d+ s/g, '') };
+  return {
+    ends,
+    printed: printed.join(''),
+    summary: summary(ends).replaceAll(/ +\d+ (?:CPU )?s/g, ''),
+  };
 }
 
 const TESTS = step(
@@ -52,6 +56,16 @@ test('a program that cannot start is reported by name as a failure', async (t) =
   const { printed, summary } = await reported([{ name: 'gone', command: ['/no/such/program'] }]);
   t.match(printed, /ENOENT/);
   t.match(summary, /\n0 passed, 1 failed\n$/);
+});
+
+test('the report has the CPU time of each step, and their sum', async (t) => {
+  const busy = `const isOver = () => process.cpuUsage().user > 300_000;
+    while (!isOver());`;
+  const { ends } = await reported([step('computes', busy), step('waits', '')]);
+  const [computes, waits] = ends.map(({ cpuMs }) => cpuMs);
+  t.ok((computes ?? 0) >= 250, `${computes} ms`);
+  const sum = ((computes ?? 0) + (waits ?? 0)) / 1000;
+  t.match(summary(ends), new RegExp(` CPU s  computes\n[^]*\n${sum.toFixed(0)} CPU s in all\n`));
 });
 
 test('steps of one sequence run one after the other; sequences run side by side', async (t) => {

@@ -1,6 +1,7 @@
 /** Messages for tests of channels. Every text that other people may choose is the given one. */
 import fc from 'fast-check';
 import type { Message } from '../../src/delivery/notify/message/message.ts';
+import { anyText } from './any-text.ts';
 
 /** The longest URL that a rule may have. */
 export const RUNBOOK_URL = `https://runbooks.example.com/${'x'.repeat(471)}`;
@@ -40,7 +41,7 @@ export function windowOf(values: readonly (number | undefined)[]) {
 
 /** Names as people and attackers choose them: any text, and fragments of each dialect. */
 export const names = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 300 }),
+  anyText({ maxLength: 300 }),
   fc
     .array(
       fc.constantFrom(

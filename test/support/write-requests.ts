@@ -2,6 +2,7 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { WriteSamplesRequestSchema } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
+import { anyText } from './any-text.ts';
 
 export type RequestInit = MessageInitShape<typeof WriteSamplesRequestSchema>;
 
@@ -12,7 +13,7 @@ export function encoded(init: RequestInit): Uint8Array {
 
 const text = fc.oneof(
   fc.constantFrom('svc_vm_load1', 'svc_vm_running', 'vm-1', 'device', 'a b', '', '__x', 'project'),
-  fc.string({ unit: 'binary', maxLength: 12 }),
+  anyText({ maxLength: 12 }),
   fc.constant('x'.repeat(201)),
 );
 const number = fc.oneof(

@@ -4,6 +4,7 @@
  */
 import { type Test, test } from 'tap';
 import { type RowRecovery, recoverRows } from '../../actors/telemetry/row-recovery.ts';
+import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
 import { LOG_PARTITION, openCutLog } from '../support/cut-log.ts';
 import { batchOf, START_MS } from '../support/evaluation-scenario.ts';
@@ -13,8 +14,13 @@ const entries = [0, 30, 60, 90, 120].map(
 );
 
 /** Recovery of the rows of entries 2 to 4, whose log was cut below `sequence`. */
-async function recovered(t: Test, sequence: number) {
-  const log = await openCutLog(t.testdir({}), entries);
+async function recovered(t: Test, sequence: number, isDamaged = false) {
+  const log = await openCutLog(t.testdir({}), isDamaged ? entries.slice(0, 2) : entries);
+  if (isDamaged) {
+    const subject = `svc.samples.${LOG_PARTITION}.batch`;
+    const data = Uint8Array.of(1, 9);
+    await log.stream.append({ stream: SAMPLES_STREAM, subject, data });
+  }
   t.teardown(() => log.close());
   await log.cut(sequence - 1);
   const calls: unknown[] = [];
@@ -54,4 +60,9 @@ test('rows without room whose entries were truncated are reported as lost, and n
 test('if some of their entries were truncated, the others are read again', async (t) => {
   const { calls } = await recovered(t, 4);
   t.same(calls, [4, 'took demo through 4']);
+});
+
+test('rows without room whose entry cannot be read are reported as lost', async (t) => {
+  const { calls, stretch } = await recovered(t, 2, true);
+  t.same(calls, [2, stretch, 'took demo through 4']);
 });

@@ -307,6 +307,7 @@ export class Evaluator implements EvaluatorView {
   }
 
   async #evaluateApart(placed: PlacedEntry, signal: AbortSignal): Promise<void> {
+    if (placed.unreadable) throw placed.unreadable;
     this.#outages.recordApart(placed);
     const evaluated = of(placed).pipe(
       evaluate({
@@ -350,6 +351,7 @@ export class Evaluator implements EvaluatorView {
   }
 
   async #recordLiveness(placed: PlacedEntry): Promise<PlacedEntry> {
+    if (placed.unreadable) throw placed.unreadable;
     this.#unfinished = placed.partition;
     await this.#outages.record(placed);
     return placed;

@@ -78,6 +78,7 @@ export async function* pastReadings(
   const filter = { partition, kind: 'batch' } as const;
   for await (const before of pastEntries(stream, { timeMs: fromMs }, filter)) {
     if (before.sequence >= marker.sequence) return;
+    if (before.unreadable) throw before.unreadable;
     if (before.entry.kind !== 'batch') continue;
     const batch = rowsAfter(before.entry.batch, (vm) => newest.of(vm));
     if (batch) yield { kind: 'batch', batch };

@@ -1,7 +1,8 @@
 /**
  * The newest messages of each stream, as this connection appended them: a reader at the end of a
- * stream takes them from memory instead of querying what was written a moment ago. A removal, a
- * rollback, and a message of another connection drop a stream's messages; readers then query.
+ * stream takes them from memory instead of querying what was written a moment ago. A removal and a
+ * rollback drop a stream's messages. A message of another connection is missing here: readers query
+ * it, and the next append begins a new list after it.
  */
 import type { StreamMessage } from '../../../streams/platform/stream.ts';
 
@@ -39,12 +40,6 @@ export class NewestMessages {
     const last = messages.at(-1)?.sequence ?? 0;
     if (after + 1 < first || through > last) return undefined;
     return messages.slice(after + 1 - first, through + 1 - first);
-  }
-
-  /** Called with the stream's last sequence on disk: another connection may have appended. */
-  endAt(stream: number, sequence: number): void {
-    const last = this.#streams.get(stream)?.messages.at(-1)?.sequence;
-    if (last !== sequence) this.#streams.delete(stream);
   }
 
   drop(stream: number): void {

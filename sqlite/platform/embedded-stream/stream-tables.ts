@@ -104,7 +104,6 @@ export class MessageTable {
       messages: stored.messages,
     };
     this.#rows.set(name, row);
-    this.#newest.endAt(row.id, row.lastSequence);
     return row;
   }
 

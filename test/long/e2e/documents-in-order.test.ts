@@ -2,18 +2,21 @@
  * The documents as a reader follows them: every shell block of the pages runs in reading order in
  * one new installation, so that a later page finds the results of the earlier ones. A page is one
  * terminal. A block that needs more than this machine has the reason in a comment before it; a
- * comment below the title holds for the whole page.
+ * comment below the title holds for the whole page. The first page starts `svc` for each command;
+ * later ones call one process (`command-server.ts`), because most of a command's time is its start.
  */
-import { execFile } from 'node:child_process';
-import { globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import t, { test } from 'tap';
+import t, { type Test, test } from 'tap';
 import { needs } from '../../support/components.ts';
 import { dataFolder, startProgram } from '../../support/program.ts';
 import { startReceiver } from '../../support/receiver.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
+const commandServer = fileURLToPath(new URL('../../support/command-server.ts', import.meta.url));
 
 /** In reading order: each may use the results of the pages before it. */
 const PAGES = [
@@ -121,8 +124,34 @@ test('the blocks succeed one page after another', needs('curl'), async (t) => {
     const { code, output } = await run(folder, ['-c', piped, script], 'bash');
     const end = code === 0 ? '' : ` ended with ${output.slice(-SHOWN_CHARS)}`;
     t.equal(code, 0, `${page}: ${blocks.length} blocks${end}`);
+    if (page === PAGES[0]) await startCommandServer(t, folder);
   }
 });
+
+/** Replaces the command of the installation. */
+async function startCommandServer(t: Test, folder: string): Promise<void> {
+  const command = join(folder, 'node_modules/.bin/svc');
+  rmSync(command);
+  const child = spawn(process.execPath, [commandServer, command], {
+    cwd: folder,
+    env: environmentIn(folder),
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  t.teardown(async () => {
+    child.stdin.end();
+    await ended;
+  });
+  await Promise.race([once(child.stdout, 'data'), ended]);
+}
+
+function environmentIn(folder: string) {
+  return {
+    PATH: `${join(folder, 'node_modules/.bin')}:${process.env.PATH}`,
+    HOME: folder,
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+  };
+}
 
 /** Runs one program in the installation, as a user whose home folder is empty at first. */
 function run(
@@ -130,11 +159,7 @@ function run(
   args: readonly string[],
   program: string,
 ): Promise<{ readonly code: number; readonly output: string }> {
-  const env = {
-    PATH: `${join(folder, 'node_modules/.bin')}:${process.env.PATH}`,
-    HOME: folder,
-    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
-  };
+  const env = environmentIn(folder);
   return new Promise((resolve) => {
     const options = { cwd: folder, env, timeout: PAGE_MS, maxBuffer: 1e8 };
     execFile(program, [...args], options, (error, stdout, stderr) => {

@@ -33,7 +33,7 @@ test(
   'DUR-31: deleted streams are created again while the service runs, and no row is lost',
   needs(nats),
   async (t) => {
-    const scenario = await startScenario(t, { vms: 24, everyMs: 500 });
+    const scenario = await startScenario(t, { vms: 12, everyMs: 1_000 });
     const { members, nats } = scenario.cluster;
     t.comment(`before: a webhook after ${Math.round(await untilWebhook(scenario))} ms`);
     for (const [stream, line] of Object.entries(STREAMS)) {

@@ -6,9 +6,8 @@ import t, { type Test, test } from 'tap';
 import { needs } from '../../support/components.ts';
 import {
   callAt,
-  cutOwner,
+  cutOwnerDuringSilence,
   examine,
-  fillOwnersDisk,
   findingsOf,
   killLeader,
   killOwner,
@@ -22,19 +21,27 @@ import {
   untilReady,
   untilWebhook,
 } from '../../support/member-scenario.ts';
-import { type Member, type MemberCluster, masterKeyFile } from '../../support/members.ts';
+import { type MemberCluster, masterKeyFile } from '../../support/members.ts';
 import { natsServerFor } from '../../support/nats-server.ts';
-import { dataFolder, runToEnd, until, untilLogged } from '../../support/program.ts';
+import { dataFolder, runToEnd, until } from '../../support/program.ts';
 
 const nats = 'nats-server 2.15.1';
-const REVOCATIONS = 20;
+const REVOCATIONS = 10;
+const SILENT_SECONDS = 30;
 t.setTimeout(840_000);
 
-const faults: Readonly<Record<string, (scenario: Scenario) => Promise<number>>> = {
+const faults: Readonly<Record<string, (scenario: Scenario, t: Test) => Promise<number>>> = {
   'nothing happens': untilWebhook,
   'the owner is killed': killOwner,
   'the owner is suspended for 20 s': suspendOwner,
-  'the owner is cut off for 20 s': cutOwner,
+  'the owner is cut off while a VM is silent': async (scenario, t) => {
+    const silence = { thresholdSeconds: SILENT_SECONDS, cutMs: 10_000 };
+    const { silenceMs, webhookMs } = await cutOwnerDuringSilence(scenario, silence);
+    // docs/operations/cluster.md promises 150 s.
+    t.comment(`its silence is reported after ${Math.round(silenceMs / 1000)} s`);
+    t.ok(silenceMs > SILENT_SECONDS * 1_000, 'the silence is not reported before the threshold');
+    return webhookMs;
+  },
   'the leader of SAMPLES_0 is killed': (scenario) => killLeader(scenario, 'SAMPLES_0'),
   'the leader of EVENTS is killed': (scenario) => killLeader(scenario, 'EVENTS'),
   'the leader of CLUSTER is killed': (scenario) => killLeader(scenario, 'CLUSTER'),
@@ -51,9 +58,9 @@ const faults: Readonly<Record<string, (scenario: Scenario) => Promise<number>>> 
 };
 
 test('DUR-27: faults of three members lose no acknowledged data', needs(nats), async (t) => {
-  const scenario = await startScenario(t, { vms: 48, everyMs: 500 });
+  const scenario = await startScenario(t, { vms: 24, everyMs: 1_000 });
   for (const [what, happen] of Object.entries(faults)) {
-    t.comment(`${what}: a webhook after ${Math.round(await happen(scenario))} ms`);
+    t.comment(`${what}: a webhook after ${Math.round(await happen(scenario, t))} ms`);
   }
   await revocations(t, scenario);
   await skewedClock(t, scenario);
@@ -66,37 +73,6 @@ test('DUR-27: faults of three members lose no acknowledged data', needs(nats), a
     await rejectedStarts(t, scenario.cluster);
   });
 });
-
-test(
-  'DUR-30: while the disk of the owner is full, another member acts',
-  needs(nats, 'tmpfs mounts'),
-  async (t) => {
-    const scenario = await startScenario(t, { vms: 12, everyMs: 500, diskMib: 200 });
-    const quietMs = await untilWebhook(scenario);
-    const { owner, tookMs, free } = await fillOwnersDisk(scenario);
-    t.comment(`a webhook after ${Math.round(quietMs)} ms before, ${Math.round(tookMs)} ms then`);
-    const others = scenario.cluster.members.filter((member) => member !== owner);
-    t.not(await scenario.cluster.ownerOf('demo'), owner, 'another member acts');
-    await untilLogged(owner, /MiB free, less than 32: free some space/);
-    for (const other of others) await untilLogged(other, /Standing down: .*The data disk is full/);
-    for (const member of others) t.equal(await member.isReady(), true);
-    free();
-    await untilReady(owner);
-    await until('it acts again', async () => {
-      const { body } = await readinessOf(owner);
-      return body.parts.every(({ state }) => state === 'ready') || undefined;
-    });
-    const { rows, fired, sent, duplicates, ...outcome } = await examine(scenario);
-    t.comment(`${rows} rows, ${fired} incidents, ${sent} messages, ${duplicates} duplicates`);
-    t.same(findingsOf({ rows, fired, sent, duplicates, ...outcome }), NOTHING_FOUND);
-  },
-);
-
-async function readinessOf({ baseUrl }: Member) {
-  const answer = await fetch(`${baseUrl}/readyz`);
-  const body = (await answer.json()) as { readonly parts: { readonly state: string }[] };
-  return { status: answer.status, body };
-}
 
 async function revocations(t: Test, scenario: Scenario): Promise<void> {
   const took: number[] = [];

@@ -11,6 +11,7 @@ import { storableRows } from '../../../actors/telemetry/collectors/storable-row.
 import { RowSchema } from '../../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import { rowMessage } from '../../../src/vms/agent/row-message.ts';
 import { seriesKey } from '../../../streams/telemetry/samples/batch.ts';
+import { anyText } from '../../support/any-text.ts';
 import { startRpcWorld } from '../../support/api-in-process.ts';
 import { START_MS } from '../../support/host-in-memory.ts';
 import { tries } from '../../support/tries.ts';
@@ -111,7 +112,7 @@ test('SRC-16: series beyond the maximum of a row are cut, and their number is na
 });
 
 const text = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 250 }),
+  anyText({ maxLength: 250 }),
   fc.constantFrom('', 'x'.repeat(201), 'a\nb', '\ud800', '\u0000', '\u202e', '/mnt'),
 );
 const anyRow = fc.record({

@@ -18,6 +18,7 @@ import {
   unknownPath,
   type VmPreview,
 } from '../../../../streams/alerting/evaluation/preview.ts';
+import { quietRows } from '../../../../streams/alerting/evaluation/quiet-rows.ts';
 import type {
   PathSegment,
   RecomputedPath,
@@ -129,7 +130,7 @@ export function previewAlert(
     if (isCancelled()) throw new ReadCancelled();
     const isTraced = request.traced?.vm === vm.id;
     const withPaths = isTraced || request.withInstances === true;
-    const life = { ...lifeOf(request, vm), withPaths };
+    const life = { ...lifeOf(request, vm), withPaths, isTraced };
     const part = previewOne(history, life, vm, isCancelled);
     sum.add(vm.id, part);
     if (isTraced && part.paths) {
@@ -175,7 +176,7 @@ type Part = { readonly expectedSamples: number } & (
 
 function previewOne(
   history: PreviewedHistory,
-  request: AlertPreviewRequest & { readonly withPaths: boolean },
+  request: AlertPreviewRequest & { readonly withPaths: boolean; readonly isTraced: boolean },
   { id: vm, registeredMs, retiredMs }: PreviewedVm,
   isCancelled: () => boolean,
 ): Part {
@@ -200,7 +201,12 @@ function previewOne(
   const checkpoint = (): void => {
     if (isCancelled()) throw new ReadCancelled();
   };
-  const preview = previewVm({ rule, vm, columns, fromMs, toMs, checkpoint, withPaths });
+  // The samples of a traced series are part of the result.
+  const quiet = request.isTraced
+    ? undefined
+    : quietRows({ rule, columns, withInstances: withPaths });
+  const options = { rule, vm, columns, fromMs, toMs, checkpoint, withPaths };
+  const preview = previewVm({ ...options, ...(quiet && { quiet }) });
   // Buffered rows may be older than the VM's registration.
   const knownMs = Math.min(registeredMs, columns.timesMs[0] ?? registeredMs);
   // A VM's alerts end with the VM.
