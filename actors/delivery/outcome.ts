@@ -144,7 +144,7 @@ function requestedWaitMs(
 
 const REPEATED = '. A new delivery repeats it as plain text';
 
-/** Wait before the next attempt, ms; null if it would come after the 24 hours. */
+/** Wait before the next attempt, ms; null if it would end after the 24 hours. */
 function delayOf(
   context: DeliveryContext,
   at: number,

@@ -19,7 +19,7 @@ import { limitExceeded, limitsOf, type ProjectLimits } from './project-limits.ts
 
 /** Seconds of the rate that may be used at once. */
 const BURST_SECONDS = 120;
-/** Longest wait that a refused caller is asked for, s. */
+/** Longest wait in the response to a refused caller, s. */
 const RETRY_AFTER_SECONDS_MAX = 60;
 /**
  * Maximum number of buckets: projects, and people of `_system`. The least recently used start full

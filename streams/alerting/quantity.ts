@@ -102,7 +102,7 @@ function scaleOf(value: number, unit: string, family: readonly Scale[]): Scale {
   return family.findLast(({ size }) => size <= Math.abs(value)) ?? BYTE;
 }
 
-/** Maximum digits of a number with a unit: nobody types more. */
+/** Maximum digits of a number that has a unit. */
 const TYPED_DIGITS_MAX = 6;
 
 /**
