@@ -2,8 +2,8 @@
  * `npm run gate`: everything that a change must pass, as run by `.ci/run` once the machine has its
  * components. First the checks run beside the programs that search for faults by chance, then all
  * tests, side by side as far as the CPU allows, then the attack on threads. A step's output is
- * printed when it ends; that of the tests as it arrives. Then follow the times of the steps and, as
- * the last line, `N passed, N failed`, in which a failed step counts as a failure.
+ * printed when it ends; that of the tests as it arrives. The times of the steps
+ * follow. The last line is `N passed, N failed`; a failed step counts as a failure.
  */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';

@@ -29,8 +29,8 @@ export interface SaveRule extends Caller {
 }
 
 /**
- * Deletes the version that the caller has seen. Its firing incidents are retired, and nothing more
- * is sent for it.
+ * Deletes a rule in the version that the caller has seen. The rule's firing incidents are retired,
+ * and nothing more is sent for it.
  */
 export interface DeleteRule extends Caller {
   readonly id: string;

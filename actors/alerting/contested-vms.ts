@@ -17,7 +17,7 @@ export interface ContestedVmsDeps {
   readonly clock: Clock;
   readonly ownership: Pick<Ownership, 'owns'>;
   readonly sources: Pick<VmSources, 'contested'>;
-  /** Called when a notice could not be committed. The next check retries. */
+  /** Called when a notice could not be committed. The next check tries again. */
   readonly onLost?: (error: unknown) => void;
 }
 

@@ -68,7 +68,7 @@ export interface IncidentBody {
   /** The rule's recovery condition when it fired. */
   readonly recoveryThreshold?: number;
   readonly recoverySeconds?: number;
-  /** Labels of the rule when it fired, not of the series; absent = none. */
+  /** The rule's own labels when it fired, without those of the series; absent = none. */
   readonly ruleLabels?: Readonly<Record<string, string>>;
   readonly runbookText?: string;
   readonly runbookUrl?: string;

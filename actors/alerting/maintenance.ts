@@ -170,7 +170,7 @@ export interface AnnouncerDeps {
 const BATCH = 20;
 /** Maximum instances read before a commit records the progress. */
 const PAGE = 500;
-/** Wait after a missing answer of the stream, ms. */
+/** Wait after the stream has not answered, ms. */
 const RETRY_MS = 500;
 
 const announcer: Actor = { kind: 'service', name: 'maintenance' };

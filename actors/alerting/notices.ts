@@ -26,7 +26,7 @@ export type NoticeKind =
 export interface NoticeBody {
   readonly kind: NoticeKind;
   readonly subject: NoticeSubject;
-  /** What happened and what to do, on one line, without secrets or addresses. */
+  /** The event and the next step, on one line, without secrets or addresses. */
   readonly text: string;
   readonly raisedMs: number;
   /** null while it lasts. */

@@ -31,7 +31,7 @@ export interface RuleKeeperDeps {
   readonly ownership: Ownership;
 }
 
-/** Wait after a missing answer of the stream, ms. */
+/** Wait after the stream has not answered, ms. */
 const RETRY_MS = 500;
 /** Interval between checks whether work that was left to others now belongs to this member, ms. */
 const LEFT_MS = 2_000;
@@ -94,7 +94,7 @@ function workOf({ project, decisions }: Commit): Work[] {
     }
     for (const { kind, id, body } of records) {
       if (kind === LIMITS_KIND) work.push({ kind: 'limits', project });
-      // Records of this kind are only written as `VmBody`.
+      // Records of this kind are always written as `VmBody`.
       const vm = kind === 'vm' ? body : null;
       const one = vm?.retiredMs === undefined ? undefined : retiredVmOf(project, id, vm);
       if (one) retired.push(one);

@@ -124,6 +124,6 @@ function presentVms(draft: Draft): string[] {
 }
 
 function isPresent(body: Readonly<Record<string, unknown>> | undefined): boolean {
-  // Records of this kind are only written as `VmBody`.
+  // Records of this kind are always written as `VmBody`.
   return body !== undefined && body.retiredMs === undefined;
 }

@@ -139,7 +139,7 @@ function seedIncidentOf(
 /** The silent VMs of a data center's incident. */
 function heldOf(view: ProjectView, { incident }: AlertInstanceContext) {
   const record = incident ? view.record('incidentHeldVms', incident.id) : undefined;
-  // Records of this kind are only written as `IncidentHeldVmsBody`.
+  // Records of this kind are always written as `IncidentHeldVmsBody`.
   const body = record?.body;
   return body ? { heldVms: body.vms } : {};
 }
@@ -164,7 +164,7 @@ const PAGE = 200;
 export async function retiredVms(view: ProjectView): Promise<RetiredVm[]> {
   const found: RetiredVm[] = [];
   for await (const { id, body } of itemsInTurns(PAGE, (page) => view.records('vm', page))) {
-    // Records of this kind are only written as `VmBody`.
+    // Records of this kind are always written as `VmBody`.
     const retired = retiredVmOf(view.project, id, body);
     if (retired) found.push(retired);
   }

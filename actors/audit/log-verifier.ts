@@ -159,7 +159,7 @@ class Projects {
 // instance's row must equal the result of its last transition. No body is needed, so rows older
 // than the log are checked too. One turn checks a page, on one state of the file.
 
-/** Receives the checked items; `fault` is a sentence about what does not hold. */
+/** Receives the checked items; `fault` is a sentence that describes the difference. */
 export interface RowFindings {
   transitionFault(project: string, sequence: number, fault: string): void;
   /** @param sequence of its last transition's commit; undefined if it has none */
@@ -242,13 +242,13 @@ function nameOf({ machine, instance }: InstanceKey): string {
   return `${machine} ${instance}`;
 }
 
-/** Compared as values, because an object's keys may have been written in another order. */
+/** Compared as values, because the keys of an object may have been written in another order. */
 function isSameJson(one: string | null, other: string | null): boolean {
   if (one === null || other === null || one === other) return one === other;
   return isDeepStrictEqual(parsed(one), parsed(other));
 }
 
-/** Text that is not JSON equals nothing. */
+/** Text that is not JSON never matches. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -21,7 +21,7 @@ import type {
 /** Maximum connections of a project, deleted ones excluded. */
 export const CONNECTIONS_MAX = 1_000;
 
-/** The place, the actor, and the client's request. */
+/** The project, the actor, and the client's request. */
 export interface CiChange {
   readonly project: string;
   readonly by: Actor;
@@ -110,7 +110,7 @@ export function deleteConnection({ host }: Deps, request: NamedConnection): Chan
   });
 }
 
-/** Owners are notified when a connection can do more, like for a new connection. */
+/** Owners are notified when a connection can do more, as they are about a new connection. */
 function recordWidened(draft: Draft, connection: string, what: string, by: Actor): void {
   const displayName = draft.instance(MACHINE, connection)?.context.displayName;
   const name = `projects/${draft.project}/ciConnections/${connection}`;

@@ -3,12 +3,12 @@
  *
  *   verify the assertion -> burn its id -> compare, check states -> commit -> sign
  *
- * An unknown trust name takes the same path up to the comparison, as one of the default issuer. Its
- * response is that of a mismatch, takes as long, and has an empty list of claims. That list, or a
- * refusal of the issuer if several are configured, may reveal existing names to a job with a
- * genuine token for this project; names are not secret. No caller waits for the note of a refusal.
- * States are checked again inside the commit, so that no token is made after a revocation was
- * acknowledged.
+ * An unknown trust name takes the same path up to the comparison, as if it belonged to the default
+ * issuer. The response is that of a mismatch: it takes as long, and its list of claims is empty.
+ * That list, or a refusal of the issuer if several are configured, may reveal existing names to a
+ * job with a genuine token for this project; names are not secret. No caller waits for the note of
+ * a refusal. States are checked again inside the commit, so that no token is made after a
+ * revocation was acknowledged.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
@@ -128,7 +128,7 @@ async function exchangeAssertion(deps: ExchangeDeps, request: ExchangeRequest): 
   return { accessToken, expiresMs: granted.answer.expiresMs, sequence: granted.sequence };
 }
 
-/** An unknown trust name is treated as one of the default issuer. */
+/** An unknown trust name is treated like one of the default issuer. */
 async function prove(
   deps: ExchangeDeps,
   { project, assertion }: ExchangeRequest,

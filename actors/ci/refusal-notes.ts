@@ -25,7 +25,7 @@ export interface RefusedExchange {
   readonly run?: string;
 }
 
-/** Most runs that a note names. */
+/** Maximum runs that a note names. */
 const RUNS_MAX = 5;
 
 /** The host that commits notes. */
@@ -169,8 +169,8 @@ function refusalsIn({ codes }: Note): number {
 }
 
 /**
- * 0: recorded; otherwise the number of ms by which it is too early, because another node has
- * recorded one.
+ * 0: recorded. Otherwise another node has just recorded one, and this is the wait before the next,
+ * ms.
  */
 function noteInDraft(draft: Draft, note: Note, evenIfEarly: boolean): number {
   const { connection, correlation } = note;

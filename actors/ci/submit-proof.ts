@@ -1,8 +1,8 @@
 /**
  * Proof of a verification: a pairing code, good for one observation, and a signed identity. The
  * identity is verified first, because it identifies the caller: wrong codes count against the
- * repository that proved itself, or against the network if nothing is proved. Guessing locks out
- * the guesser, but neither a shared address nor another repository.
+ * repository that proved its identity, or else against the network. Guessing locks out the guesser,
+ * but neither a shared address nor another repository.
  *
  *   prove -> is the source locked? -> code -> still unused? -> refusal of the identity -> observe
  *
@@ -72,7 +72,7 @@ export async function submitProof(
 ): Promise<ObservedProof> {
   const row = deps.host.findInstance(MACHINE, setupId);
   const codeHash = deps.codes.hash(pairingCode);
-  // Nothing is burned for a verification that no longer accepts a proof.
+  // A verification that no longer accepts a proof burns nothing.
   const proof =
     row && isAwaitingProof(row, deps.clock.now()) ? await prove(deps, row, assertion) : {};
   // There is no await from here to the comparison, so that at most five of several concurrent
@@ -120,7 +120,7 @@ async function prove(
   }
 }
 
-/** Source of an attempt: the repository that proved itself, otherwise the network. */
+/** Source of an attempt: the repository that proved its identity, otherwise the network. */
 function sourceOf({ verified }: Proof, network: string): string {
   if (!verified) return `network ${network}`;
   const { bound, ownerClaims } = verified.claims;

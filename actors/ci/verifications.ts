@@ -31,7 +31,7 @@ export const OPEN_VERIFICATIONS_MAX = 50;
 
 /** Makes and hashes pairing codes. `src/platform/keys.ts` defines their form. */
 export interface PairingCodes {
-  /** @param id of the verification for which the code is */
+  /** @param id of the verification that the code belongs to */
   mint(id: string): { readonly text: string; readonly hash: string };
   /** Hex SHA-256, which is stored and compared. */
   hash(text: string): string;

@@ -1,6 +1,6 @@
 /**
  * The path of an attempt, from the queue to its recorded outcome. All stages are named here, in
- * their order; each passes the attempt on or ends its path.
+ * their order; each one passes the attempt on or ends its path.
  *
  *     prepare  settleGroup -> recheckMembers -> renderBody                    (`opening.ts`)
  *     open     one commit: rechecks, compares with the limits, starts to send
@@ -20,7 +20,7 @@ import { BATCH_ITEMS_MAX, ProjectBatches } from './project-batches.ts';
 import { refuseLate, sendToChannel, unsealTarget } from './sending.ts';
 import { pathOf } from './stages.ts';
 
-/** The stages' own needs, and the environment of the whole path. */
+/** Dependencies of the stages, and the environment of the whole path. */
 export interface AttemptPathDeps extends AttemptDeps {
   readonly slots: Pick<DestinationSlots, 'wait'>;
   /** Repeats a commit until the stream answers. */
@@ -55,7 +55,7 @@ export function attemptPath(deps: AttemptPathDeps): AttemptPath {
   };
 }
 
-/** Repeats `open` until the destination has a slot, or the attempt must return to its queue. */
+/** Repeats `open` until the destination has a slot, or the attempt has to return to its queue. */
 async function inSlot(
   { host, slots }: AttemptPathDeps,
   { project, delivery }: DueAttempt,
@@ -91,7 +91,9 @@ function report(
   onAttempt({ ...about, outcome, durationMs });
 }
 
-/** Maximum turns without another end, and maximum time, ms, for which the ends of attempts wait. */
+/**
+ * An end waits for others at most for this many turns without one, and at most for this time, ms.
+ */
 const GATHER_TURNS = 4;
 const GATHER_MS_MAX = 20;
 
@@ -121,7 +123,7 @@ class OpenSends {
     }
   }
 
-  /** Resolves once the ends that `count` counts should be committed. */
+  /** Resolves once it is time to commit the ends that `count` has counted. */
   gathered = async (project: string, count: () => number): Promise<void> => {
     const startedMs = this.#clock.elapsed();
     const isOver = () =>

@@ -21,7 +21,7 @@ export interface Attempt extends OpenAttempt {
   readonly deadlineMs: number;
 }
 
-/** The needs of the stages: rows to recheck, the body, and the notifier that sends. */
+/** Dependencies of the stages: rows to recheck, the body, and the notifier that sends. */
 export interface AttemptDeps {
   readonly host: Host;
   readonly clock: Clock;

@@ -268,7 +268,10 @@ export function isHeld(view: ProjectView, { event, rule }: DeliveryContext): boo
   return view.instance('alertRule', rule)?.value === 'pendingApplication';
 }
 
-/** A firing that was in progress at the recovery has its outcome now: it may not have arrived. */
+/**
+ * A firing message that was in progress at the recovery has its outcome by now, and may have
+ * failed.
+ */
 function recheckRecovered(view: ProjectView, delivery: DeliveryContext) {
   const repeats = repeatsOf(view, delivery);
   // The number is unknown: the recovery is sent, because the firing may have been sent.

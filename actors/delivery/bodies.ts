@@ -23,7 +23,7 @@ export interface BodySource {
   /**
    * Stores bodies in one write.
    *
-   * @returns ids of the deliveries that already had a body, which is kept
+   * @returns ids of the deliveries that already had a body, which stays
    */
   keep(bodies: readonly KeptBody[]): Promise<readonly string[]>;
 }

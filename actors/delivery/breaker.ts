@@ -21,7 +21,7 @@ export class Breaker {
     return Math.max(this.#openUntilMs, this.#restUntilMs);
   }
 
-  /** True if failures count. */
+  /** True if there have been failures. */
   get isFailing(): boolean {
     return this.#straightFailures > 0;
   }
@@ -60,7 +60,7 @@ export function attemptEndOf(event: {
   readonly failing?: unknown;
   readonly restMs?: unknown;
 }): { readonly result: AttemptEnd['result']; readonly restMs: number } {
-  // A rejection of one message is an answer too.
+  // An endpoint that rejects one message has answered.
   const isAnswered = event.type === 'accepted' || event.type === 'refused';
   const answered = isAnswered ? 'healthy' : 'neutral';
   const result = event.failing === true ? 'failing' : answered;

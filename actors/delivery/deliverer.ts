@@ -43,7 +43,7 @@ const AGAIN_MS = 1_000;
 const LOOKS_MAX = 20;
 
 /**
- * The part that delivers, one per process. Each run has its own deliverer, which starts from the
+ * Delivers notifications, one per process. Each run has its own deliverer, which starts from the
  * rows. The memory of a failed run is lost with it.
  */
 export function delivererPart(deps: DelivererDeps) {

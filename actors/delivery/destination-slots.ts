@@ -50,7 +50,9 @@ export class DestinationSlots {
     if (next) this.#end(destination, next, true);
   }
 
-  /** The destination failed: waiting attempts return to its queue, which knows when to continue. */
+  /**
+   * The destination failed: waiting attempts return to its queue, which decides when to continue.
+   */
   refuse(destination: string): void {
     for (const waiter of this.#waiters.get(destination) ?? []) {
       this.#end(destination, waiter, false);

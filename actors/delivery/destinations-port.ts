@@ -48,7 +48,7 @@ export interface UpdateDestination extends OneDestination {
 
 /** Nothing is sent to the destination until it is resumed. */
 export interface PauseDestination extends OneDestination {
-  /** In words, for users. */
+  /** The reason in words, for users. */
   readonly reason: string;
 }
 
@@ -133,7 +133,7 @@ export interface DestinationsDeps {
   readonly mail?: { readonly tokens: RecipientTokens; readonly mails: VerificationMails };
 }
 
-/** The acts behind the links in mails. */
+/** The actions behind the links in mails. */
 export interface RecipientLinks {
   /** Confirms the address. Throws a `Refusal` INVALID_STATE for a link that is not valid. */
   confirm(token: string): Promise<void>;

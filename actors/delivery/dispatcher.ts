@@ -33,7 +33,7 @@ interface DispatcherDeps {
   readonly notifier: Pick<Notifier, 'limitsOf' | 'sendsTo'>;
   /** True if this process has an attempt of the delivery in progress. */
   readonly isOpen: (delivery: string) => boolean;
-  /** Records the end of an attempt whose process died. */
+  /** Records that an attempt ended because its process died. */
   readonly onLost: (attempt: RecordedAttempt) => Promise<void>;
   readonly onFault: (what: string, error: unknown) => void;
 }
@@ -207,7 +207,7 @@ export class Dispatcher {
     return false;
   }
 
-  /** Publishes every attempt that may start, and wakes up when the next one may. */
+  /** Publishes every attempt that may start, and wakes up when the next one may start. */
   #pump(): void {
     this.#cancelWake?.();
     if (this.#isStopped) return;

@@ -99,8 +99,8 @@ export interface RecordedAttempt extends OpenAttempt {
 }
 
 /**
- * Due deliveries and open attempts, from all rows of the projects for which `owns` is true. A damaged
- * row hides those behind it in its project only.
+ * Due deliveries and open attempts, from all rows of the projects for which `owns` is true. A
+ * damaged row hides the rows after it, but only in its own project.
  */
 export async function outstandingDeliveries(
   host: Host,

@@ -1,10 +1,10 @@
 /**
- * Whether receivers can be reached from this member at all. A member whose network lets nothing out
- * would take due attempts from the others and fail each of them. It rests while another member can
- * send, and tries again after a while.
+ * Whether receivers can be reached from this member at all. A member whose network blocks outgoing
+ * traffic would take due attempts from the others and fail each of them. It rests while another
+ * member can send, and tries again after a while.
  *
- * Only what many receivers show counts: several projects and destinations, and no answer from any.
- * A receiver, or the receivers of one tenant, therefore never decide.
+ * It rests only if receivers of several projects and destinations fail and none answers, so one
+ * receiver, or one tenant's receivers, cannot cause a rest.
  */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import { pause } from '../../streams/platform/pause.ts';
@@ -20,7 +20,7 @@ const PROJECTS_MIN = 2;
 const REST_MS = 30_000;
 /** Interval between checks that another member still sends, ms. */
 const LOOK_MS = 1_000;
-/** Bound of the failures in memory; more would say nothing else. */
+/** Maximum failures in memory; more would not change the result. */
 const FAILURES_MAX = 100;
 
 /** Pause between two checks whether the rest is over, ms. */
@@ -91,7 +91,7 @@ export class Egress {
   }
 
   #rest(): void {
-    // The attempts after the rest are judged alone.
+    // Only the attempts after the rest count.
     this.#failures = [];
     this.#restsUntilMs = this.#clock.elapsed() + REST_MS;
     this.#listener();

@@ -210,7 +210,7 @@ function isBusy(view: ProjectView, delivery: DeliveryContext, id: string): boole
 
 /** If a reason is set, no part of the delivery may be sent. */
 export interface DeliveryRecheck extends Recheck {
-  /** Members that no longer hold. */
+  /** Members whose incidents no longer need a notification. */
   readonly dropped: readonly DroppedMember[];
 }
 

@@ -100,7 +100,7 @@ function isBounce(
   return outcome.kind === 'refused' && outcome.bounced === true;
 }
 
-/** True if another form of the message may be accepted. */
+/** True if the message may be accepted in another form. */
 function isContentRefused(outcome: AttemptOutcome): boolean {
   return outcome.kind === 'refused' && outcome.content === true;
 }
@@ -144,7 +144,7 @@ function requestedWaitMs(
 
 const REPEATED = '. A new delivery repeats it as plain text';
 
-/** Wait before the next attempt, ms; null if it would be after the 24 hours. */
+/** Wait before the next attempt, ms; null if it would end after the 24 hours. */
 function delayOf(
   context: DeliveryContext,
   at: number,

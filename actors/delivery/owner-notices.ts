@@ -23,7 +23,10 @@ import {
 import type { Host, ProjectView } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
 
-/** A notice as mailed. An `AccessNotice` has only the changes that its reader may see. */
+/**
+ * A notice in the form in which it is mailed. An `AccessNotice` has only the changes that its
+ * reader may see.
+ */
 export type MailedNotice = NoticeBody | AccessNotice;
 
 /** One mail of a notice to one person. */
@@ -182,12 +185,12 @@ class OwnerNotices {
   }
 }
 
-/** The time until which a notice collects changes and is not mailed, Unix ms. */
+/** Time until which a notice collects changes before it is mailed, Unix ms. */
 function closeOf(notice: MailedNotice): number {
   return notice.kind === 'ACCESS_CHANGED' ? notice.closesMs : 0;
 }
 
-/** Notices about destinations through which nothing arrives. */
+/** Notices about destinations that receive nothing. */
 const BROKEN: ReadonlySet<string> = new Set(['DESTINATION_PAUSED', 'MESSAGES_REFUSED']);
 
 /** Notices of lasting pauses and rejections, and of access changes that have not been mailed to everyone yet. */

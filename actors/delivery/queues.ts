@@ -25,8 +25,8 @@ interface Caps {
 }
 
 /**
- * An attempt that hangs costs a socket and about 50 KiB. `mail` is below the 50 connections that a
- * mail server commonly accepts from one client (Postfix).
+ * A hanging attempt costs a socket and about 50 KiB. `mail` is below the 50 connections that a mail
+ * server commonly accepts from one client (Postfix).
  */
 const CAPS = {
   web: { total: 2_048, spare: 512, failing: 640, more: 384, moreOfProject: 160 },
@@ -403,8 +403,8 @@ export class DestinationQueue {
 }
 
 /**
- * Number of attempts that may be published. With a wide cap, as many again wait where they will be
- * opened.
+ * Number of attempts that may be published. With a wide cap, as many again wait at the member that
+ * will open them.
  */
 function widthOf(cap: number): number {
   return cap < AHEAD_CAP_MIN ? cap : cap * 2;

@@ -1,6 +1,7 @@
 /**
- * The acts behind the links in mails: confirm an address, or unsubscribe. The link is the proof, so
- * no sign-in is needed. All causes of an invalid link have the same message, which says what to do.
+ * The actions behind the links in mails: confirm an address, or unsubscribe. The link is the proof,
+ * so no sign-in is needed. All causes of an invalid link have the same message, which says what to
+ * do.
  */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';

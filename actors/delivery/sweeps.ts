@@ -64,7 +64,7 @@ export class Sweeps {
     this.#after(await this.#sweep());
   }
 
-  /** Resolves when no sweep is in progress, and starts no more. */
+  /** Starts no more sweeps, and resolves when none is in progress. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancel?.();

@@ -11,10 +11,10 @@
  * an hour has had none.
  *
  * A member who makes hundreds of changes cannot hide one from the owners. A notice lists 20
- * changes. A weightier change displaces a lighter one, which is then only counted; a change of
- * owners or trusts that would displace its equal starts a further notice. Kept notices are
- * overwritten by the same principle: unmailed ones, and those that list more than keys, are
- * overwritten last.
+ * changes. A more important change displaces a less important one, which is then only counted. A
+ * change of owners or trusts that would displace an equal one starts a further notice. Kept notices
+ * are overwritten in the same way: the last to go are unmailed ones, and those that list more than
+ * keys.
  */
 import { DELIVERY_LIFETIME_MS } from '../../machines/delivery/retry-schedule.ts';
 import { isAhead } from '../../streams/platform/clock.ts';
@@ -58,7 +58,7 @@ export interface AccessNotice {
 export interface FormerOwner {
   /** Id of the membership. */
   readonly member: string;
-  /** They see changes up to this time as owners do, Unix ms. */
+  /** Former owners see changes up to this time as owners do, Unix ms. */
   readonly untilMs: number;
 }
 
@@ -190,15 +190,15 @@ function weightOf({ about = 'ACCESS' }: AccessChange): number {
   return WEIGHT[about];
 }
 
-/** True if the notice can list the change, possibly in place of a lighter one. */
+/** True if the notice can list the change, possibly in place of a less important one. */
 function hasLighter({ changes }: AccessNotice, about: AccessMatter): boolean {
   if (changes.length < LISTED_MAX) return true;
   return changes.some((each) => weightOf(each) < WEIGHT[about]);
 }
 
 /**
- * The notice with the change. The change displaces the latest of the lightest ones, or is only
- * counted.
+ * The notice with the change. The change displaces the latest of the least important ones, or is
+ * only counted.
  */
 function added(notice: AccessNotice, change: AccessChange): AccessNotice {
   const all = [...notice.changes, change];
@@ -248,7 +248,10 @@ function isMailed(draft: Draft, id: string, { raisedMs }: AccessNotice): boolean
   return draft.at - raisedMs >= DELIVERY_LIFETIME_MS || noticeMailsOf(draft, id, raisedMs).isOver;
 }
 
-/** A free slot; otherwise that of a mailed, light and old notice, compared in this order. */
+/**
+ * A free slot; otherwise that of a notice that is mailed, unimportant and old, compared in this
+ * order.
+ */
 function sparedId(draft: Draft): string {
   const kept = keptNotices(draft);
   if (kept.length < KEPT) {

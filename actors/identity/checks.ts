@@ -6,7 +6,7 @@ import type { RequestKey } from '../platform/host/host-port.ts';
 import { isOneLine, NOT_ONE_LINE } from '../platform/plain-text.ts';
 import { CAPABILITIES } from './grants.ts';
 
-/** Fields of every change: the place, the actor, and the client's request. */
+/** Fields of every change: the project, the actor, and the client's request. */
 export interface IdentityChange {
   readonly project: string;
   readonly by: Actor;

@@ -17,7 +17,7 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
-/** Makers of a person, a member and a link. */
+/** Functions that make a person, a member and a link. */
 export interface FirstOwnerDeps {
   readonly host: Pick<Host, 'view' | 'submit'>;
   readonly people: Pick<People, 'linkFor'>;

@@ -82,7 +82,7 @@ export interface Keys {
   revoke(request: RevokeKey): Promise<Committed<{ readonly key: string }>>;
 }
 
-/** The host, and the maker of secrets. */
+/** The host, and the source of secrets. */
 export interface KeysDeps {
   readonly host: Pick<Host, 'submit'>;
   /** Makes a personal or service-account key. */
@@ -218,7 +218,7 @@ function checkLifetime(lifetimeMs: number | undefined): void {
   throw invalidField('lifetimeSeconds', message);
 }
 
-/** Throws unless the owner currently has all of the capabilities. */
+/** Throws unless the owner currently has all the capabilities. */
 function checkGrants(draft: Draft, owner: KeyOwner, capabilities: readonly string[]): void {
   const granted = assertActive(draft, owner);
   const missing = capabilities.find((capability) => !granted.includes(capability));

@@ -1,7 +1,7 @@
 /**
  * Uses of bound keys from outside their networks, for the owners of the project: such a key was
- * probably copied. The caller waits for no notice, and a key has at most one in an hour, so that
- * its thief can flood neither the log of changes nor mailboxes.
+ * probably copied. The caller waits for no notice, and a key has at most one in an hour, so that a
+ * thief of the key can flood neither the log of changes nor mailboxes.
  */
 import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../streams/platform/clock.ts';

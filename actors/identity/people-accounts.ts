@@ -1,7 +1,7 @@
 /**
- * Accounts at identity providers, apart from the ones that a verified address links: a signed-in
- * person links an account that the provider has just vouched for, and an operator unlinks accounts,
- * for example after the provider has changed all subjects.
+ * Accounts at identity providers, except those linked by a verified address: a signed-in person
+ * links an account that the provider has just vouched for, and an operator unlinks accounts, for
+ * example after the provider has changed all subjects.
  */
 import type { LinkedIdentity } from '../../machines/identity/person.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -15,8 +15,8 @@ const FRESH_MS = 15 * 60_000;
 /** Actions of people and operators on linked accounts. */
 export interface Accounts {
   /**
-   * Links an account with the person of a session. Changes nothing if it is linked with them
-   * already. Throws a `Refusal`: INVALID_STATE (the session is older than 15 minutes, or
+   * Links an account with the person of a session. Changes nothing if it is already linked with
+   * this person. Throws a `Refusal`: INVALID_STATE (the session is older than 15 minutes, or
    * another person has the account), LIMIT_EXCEEDED, IDENTITY_DISABLED.
    */
   linkAccount(session: string, account: LinkedIdentity): Promise<void>;

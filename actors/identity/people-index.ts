@@ -68,7 +68,7 @@ export function emailKey(email: string): string {
 }
 
 /**
- * Id of the person linked with an account at an identity provider; undefined if absent yet.
+ * Id of the person linked with an account at an identity provider; undefined if there is none yet.
  */
 export function personByIdentity(
   view: Records,
@@ -229,8 +229,8 @@ function putClaimants(draft: Draft, email: string, claimants: readonly string[])
 }
 
 /**
- * Gives a person a name and a verified address; '' = unchanged. An address of another person is not
- * moved.
+ * Gives a person a name and a verified address; '' = unchanged. An address that belongs to another
+ * person stays with that person.
  */
 export function rename(
   draft: Draft,

@@ -211,8 +211,8 @@ async function personOfInvitation(
 }
 
 /**
- * True if someone has proven to be the person that the invitation's link made, or has got a session
- * or a sign-in link as that person. From then on, the invitation's link signs in no one.
+ * True if someone has proven to be the person that the invitation's link made, or has received a
+ * session or a sign-in link as that person. From then on, the invitation's link signs in no one.
  */
 function isSomebody(
   system: Pick<Draft, 'instance' | 'record'>,

@@ -27,7 +27,7 @@ export interface People extends SignIns, Links, Sessions, Accounts {
   recordMailProblem(person: string, problem: string | null): Promise<void>;
   /** Id of the person with a verified address. */
   personByEmail(email: string): string | undefined;
-  /** Name and address by which a person recognises themselves. Throws NOT_FOUND. */
+  /** Name and address that a person recognises as their own. Throws NOT_FOUND. */
   nameOf(person: string): string;
   /** Makes a person, or returns the one with that address. Empty `email` = none. */
   ensurePerson(

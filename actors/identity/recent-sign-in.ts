@@ -1,7 +1,8 @@
 /**
- * Recent sign-ins. A session lasts for days, and its cookie may have been stolen since. Invitations,
- * owners, keys, CI trusts and sessions of command lines outlast it, so their maker must have proved
- * recently to be the person: with a link, with a mail, or at the identity provider, which says when.
+ * Recent sign-ins. A session lasts for days, and its cookie may have been stolen since.
+ * Invitations, owners, keys, CI trusts and sessions of command lines outlast it, so whoever makes
+ * one must recently have proved to be the person: with a link, with a mail, or at the identity
+ * provider, which reports the time.
  */
 import type { SessionContext } from '../../machines/identity/session.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';

@@ -1,7 +1,7 @@
 /**
- * The revocation barrier: a change that narrows access is answered only when every live member has
- * applied it, or when a member that has not rejects every credential by itself. No revocation is
- * acknowledged while another member would still accept the key.
+ * The revocation barrier: a change that narrows access gets its response only when every live
+ * member has applied it, or rejects every credential by itself. No revocation is acknowledged while
+ * another member would still accept the key.
  */
 import type { MachineName, MachineTypes } from '../../machines/audit/registry.ts';
 import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
@@ -103,8 +103,8 @@ export function withRevocationBarrier(
 
 /**
  * True if this submission's response reports to a caller that access was narrowed. A part of the
- * service whose own decision only shares the commit continues. Otherwise, outcomes of deliveries
- * would not be recorded while a member is cut off, and another member would send them again.
+ * service whose decision only shares the commit does not wait. Otherwise, outcomes of deliveries
+ * would not be recorded while a member is disconnected, and another member would send them again.
  */
 function isAnswered(by: Actor, narrowers: readonly Actor[]): boolean {
   if (by.kind !== 'service') return narrowers.length > 0;

@@ -249,7 +249,7 @@ function sessionOf(
   const row = id === undefined ? undefined : view.instance('session', id);
   const context = row?.context;
   const digest = secrets.hash(secret);
-  // An unknown session is compared too, so that the duration is the same.
+  // The secret of an unknown session is compared too, so that both cases take the same time.
   const isCurrent = sameDigest(context?.hash, digest);
   const isPrevious = sameDigest(context?.previous?.hash, digest);
   const isGivenUp = context?.givenUp.some((hash) => sameDigest(hash, digest)) === true;

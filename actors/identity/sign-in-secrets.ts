@@ -17,7 +17,9 @@ export interface SignInSecrets {
   hash(text: string): string;
 }
 
-/** Compares two hex SHA-256 in constant time. A stored value of another length is different. */
+/**
+ * Compares two hex SHA-256 values in constant time. A stored value of another length never matches.
+ */
 export function sameDigest(stored: unknown, digest: string): boolean {
   const text = (typeof stored === 'string' ? stored : '').padEnd(64, '-').slice(0, 64);
   return timingSafeEqual(Buffer.from(text), Buffer.from(digest));

@@ -1,8 +1,8 @@
 /**
  * Limits on callers' changes: a rate, daily amounts, and smaller ones while the disk is short. A
  * change is judged after it is decided and before it is committed, so that a refused one costs no
- * commit. Ending access and acknowledging are never refused. They need no bound of their own: each
- * ends something that an earlier, counted change made, or that began to fire.
+ * commit. Ending access and acknowledging are never refused. They need no separate limit: each one
+ * ends something that an earlier, counted change made, or acknowledges something that fires.
  */
 import type { MachineName } from '../../machines/audit/registry.ts';
 import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
@@ -19,14 +19,14 @@ import { limitExceeded, limitsOf, type ProjectLimits } from './project-limits.ts
 
 /** Seconds of the rate that may be used at once. */
 const BURST_SECONDS = 120;
-/** Longest wait requested from a refused caller, s. */
+/** Longest wait in the response to a refused caller, s. */
 const RETRY_AFTER_SECONDS_MAX = 60;
 /**
  * Maximum number of buckets: projects, and people of `_system`. The least recently used start full
  * again.
  */
 const BUCKETS_MAX = 10_000;
-/** Fraction of the reserve below which callers may only end access. */
+/** Fraction of the reserve. With less free space, callers may only end access. */
 const LAST_PART = 0.5;
 
 /** A bucket of changes: the part not yet refilled, at a moment of elapsed time. */
@@ -110,7 +110,7 @@ function endsAccess({ machine, event }: InstanceStep): boolean {
   return NEVER_REFUSED[machine as MachineName]?.has(event.type) ?? false;
 }
 
-/** People's own affairs belong to no project, so each person has a bucket. */
+/** Changes of people's own accounts belong to no project, so each person has a bucket. */
 function bucketOf(project: string, by: Actor): string {
   return project === SYSTEM_PROJECT ? `${project} ${by.name}` : project;
 }

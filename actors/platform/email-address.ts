@@ -35,7 +35,7 @@ export function parseEmailAddress(text: string): string | undefined {
   return Buffer.byteLength(address) <= ADDRESS_BYTES_MAX ? address : undefined;
 }
 
-/** The canonical form of a stored address; unchanged if it is valid no more. */
+/** The canonical form of a stored address; unchanged if it is no longer valid. */
 export function canonicalEmail(stored: string): string {
   return parseEmailAddress(stored) ?? stored;
 }

@@ -24,7 +24,7 @@ export function mailProblemOf(view: Pick<ProjectView, 'record'>, subject: MailSu
   return view.record(KIND, subject)?.body.text ?? '';
 }
 
-/** Records a problem, or its end (null). Throws the errors of `Host.submit`. */
+/** Records a problem, or that it has ended (null). Throws the errors of `Host.submit`. */
 export async function recordMailProblem(
   host: Pick<Host, 'submit' | 'view'>,
   about: { readonly project: string; readonly subject: MailSubject; readonly text: string | null },

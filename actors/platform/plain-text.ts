@@ -1,9 +1,9 @@
 /**
- * Names and sentences of others, made fit for what we show and send: plain, on one line, and cut to
- * a limit. A line break in one could start a header, a line of a log or a paragraph that no one
- * wrote, and a bidirectional control shows one name as another. Text that people enter is refused;
- * text from elsewhere (names in a token or of a guest, older rows) is reduced to one line, because
- * a sign-in or a sample must not be lost because of it. Texts are cut between code points: half a
+ * Makes names and sentences from outside safe to display and send: plain, on one line, and
+ * truncated to a limit. A line break could start a forged header, log line or paragraph, and a
+ * bidirectional control shows one name as another. Text that people enter is refused; text from
+ * elsewhere (names in a token or of a guest, older rows) is reduced to one line, because a sign-in
+ * or a sample must not be lost because of it. Texts are truncated between code points: half a
  * surrogate pair is invalid text, and a receiver may refuse the whole message because of it.
  */
 
@@ -15,7 +15,7 @@
 const HIDDEN =
   /[[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]--[\u200c\u200d\ufe00-\ufe0f]]/v;
 const HIDDEN_RUNS = new RegExp(`(?:${HIDDEN.source}|\\p{Z}|\\p{Co}|\\p{Cn})+`, 'gv');
-/** Matches nearly all names: nothing to search for. */
+/** Matches nearly all names, which then need no search. */
 const PLAIN = /^[ -~]*$/;
 
 /** End of the refusal of a text that is not one line, after the field's name. */
@@ -32,7 +32,7 @@ export function isPlainText(text: string): boolean {
   return isOneLine(text.replaceAll(/[\t\n]/g, ' '));
 }
 
-/** The same without breaks, controls and runs of spaces, cut to at most `charsMax` characters. */
+/** The same without breaks, controls and runs of spaces, truncated to `charsMax` characters. */
 export function oneLine(text: string, charsMax: number): string {
   return text.toWellFormed().replaceAll(HIDDEN_RUNS, ' ').trim().slice(0, charsMax).toWellFormed();
 }
@@ -72,7 +72,7 @@ export function cutTo(text: string, max: number, measure: (text: string) => numb
   return measure(kept(low)) <= max ? kept(low) : '';
 }
 
-/** In words, so that no one takes a cut text for a complete one. */
+/** In words, so that a truncated text is not mistaken for a complete one. */
 function leftOut(count: number): string {
   return `${ELLIPSIS} (${count} more ${count === 1 ? 'character' : 'characters'})`;
 }

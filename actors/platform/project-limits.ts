@@ -227,7 +227,10 @@ export function checkLimit(draft: Draft, of: keyof typeof COUNTED): void {
   });
 }
 
-/** The refusal for a limit, of one form for all. `wanted`: how many there would have been. */
+/**
+ * The refusal for a limit, in the same form for all limits. `wanted`: the number that there would
+ * have been.
+ */
 export function limitExceeded(
   sentence: string,
   facts: {

@@ -10,7 +10,7 @@ import { fraction, type Random } from '../../streams/platform/random.ts';
 /** A part: runs until `signal` aborts, then finishes its work and resolves. */
 export interface Part {
   readonly name: string;
-  /** A rejection, or a resolution without a stop, is a failure: it is run again. */
+  /** A rejection, or a resolution without a stop, is a failure, and the part runs again. */
   run(signal: AbortSignal): Promise<void>;
 }
 

@@ -2,8 +2,8 @@
  * Stores rows for which history had no memory when they arrived. Their entries are still in the
  * log, because the floor waits for them, and are read again once there is memory. Until then every
  * read of their times fails, so that an incomplete result is never taken for a complete one. Only a
- * member that its cluster has declared dead for hours may find them cut from the log: then answers
- * report that they are lost.
+ * member that its cluster has declared dead for hours may find that the log no longer has them.
+ * Responses then report that they are lost.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { TimeSlices } from '../../streams/platform/operators.ts';
@@ -28,17 +28,17 @@ interface RefusedRows {
 export interface RowRecovery {
   refused(): readonly RefusedRows[];
   /**
-   * Stores the project's rows of the entry. false: not possible now; the entry must be offered
-   * again.
+   * Stores the project's rows of the entry. false: not possible now, so offer the entry again
+   * later.
    */
   takeAgain(
     project: string,
     batch: SampleBatch,
     position: { readonly partition: number; readonly sequence: number },
   ): boolean;
-  /** All of the project's rows up to this sequence were stored, or are no longer in the log. */
+  /** Records that the project's rows up to this sequence are stored, or left the log. */
   tookThrough(project: string, sequence: number): void;
-  /** Rows of these times are lost for good: answers report it from now on. Unix ms, inclusive. */
+  /** Records that rows of these times are lost, so that responses report it. Unix ms, inclusive. */
   recordLost(stretch: { readonly fromMs: number; readonly toMs: number }): void;
 }
 
@@ -71,7 +71,7 @@ async function recover(
   slices: TimeSlices,
 ): Promise<void> {
   const first = await firstBatchOf(stream, partition);
-  // The log was cut above all of them: other members did not know that this one needs it.
+  // The log was truncated above all of them: other members did not know that this one needs it.
   if (first === undefined || first.sequence > lastSequence) recovery.recordLost({ fromMs, toMs });
   const filter = { partition, kind: 'batch' } as const;
   for await (const placed of pastEntries(stream, { sequence: firstSequence }, filter)) {

@@ -38,7 +38,8 @@ export const samplesSpec: StreamSpec = {
 };
 
 /**
- * Times that a read of the past may break off at one position; after that its reader must restart.
+ * Maximum number of times that a read of the past may break off at one position. After that, its
+ * reader must restart.
  */
 const BREAKS_MAX = 4;
 /** Maximum number of entries that a reader may be behind; reading then waits for it. */

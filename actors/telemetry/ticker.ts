@@ -17,7 +17,7 @@ export interface TickerDeps {
   readonly stream: Stream;
   readonly clock: Clock;
   readonly ownership: Ownership;
-  /** The tick's content besides its time; undefined: unknown now. Absent: never any. */
+  /** The tick's content besides its time; undefined: unknown now. Absent: ticks never have any. */
   readonly livenessReport?: (partition: number, atMs: number) => LivenessReport | undefined;
   /** Called for a tick that the stream did not accept. */
   readonly onLost?: (error: StreamUnavailable) => void;

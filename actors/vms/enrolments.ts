@@ -143,7 +143,8 @@ async function enrol(
   const digest = secrets.hash(token);
   const id = secrets.parseToken(token);
   const found = id === undefined ? undefined : host.findInstance('enrolment', id);
-  // An unknown enrolment is compared too, so that the duration is the same. Costs no commit.
+  // The token of an unknown enrolment is compared too, so that both cases take the same time. Costs
+  // no commit.
   const isKnown = sameDigest(found?.context.tokenHash, digest);
   if (!found || !isKnown) throw uselessToken();
   const { project, vm } = found.context;
@@ -316,7 +317,7 @@ function putUnwatched(draft: Draft, vm: string, before: VmBody | undefined): voi
 }
 
 function vmBody(draft: Draft, vm: string): VmBody | undefined {
-  // Records of this kind are only written as `VmBody`.
+  // Records of this kind are always written as `VmBody`.
   return draft.record('vm', vm)?.body;
 }
 

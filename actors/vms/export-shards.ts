@@ -4,9 +4,8 @@
  * is a record of the project, read and written in the same decision, so that two registrations
  * cannot take one slot.
  *
- * The slot of a VM that was retired longer ago than history is kept passes to the next new VM.
- * Shards themselves are never removed: scrapers keep their targets, and an empty shard is scraped
- * as an empty page.
+ * Once history no longer has a retired VM, its slot passes to the next new VM. Shards themselves
+ * are never removed: scrapers keep their targets, and an empty shard is scraped as an empty page.
  */
 import { RETENTION_MS } from '../../streams/telemetry/entry.ts';
 import type { Draft, ProjectView } from '../platform/host/host-port.ts';

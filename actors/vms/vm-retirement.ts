@@ -58,7 +58,7 @@ export function retireVms(
       const retired: string[] = [];
       const refused: { vm: string; reason: RetireRefusal }[] = [];
       for (const vm of new Set(vms)) {
-        // Records of this kind are only written as `VmBody`.
+        // Records of this kind are always written as `VmBody`.
         const body = draft.record('vm', vm)?.body;
         if (!body) refused.push({ vm, reason: 'UNKNOWN_VM' });
         else if (datacenter !== undefined && body.datacenter !== datacenter) {

@@ -1,7 +1,7 @@
 /**
  * The path of an alert instance: its events, each with its time, and the states they lead through.
  * An instance below firing has no row; its path is the machine run, on each read, over the events
- * that the evaluator keeps or that stored samples lead to.
+ * that the evaluator keeps or that follow from stored samples.
  */
 import type { AnyMachineSnapshot } from 'xstate';
 import type { MachineEvent, MachineRow, StateValueJson } from '../platform/definition.ts';

@@ -27,7 +27,7 @@ export function conditionOf(value: StateValueJson): Condition {
   return (typeof value === 'string' ? value : Object.keys(value)[0]) as Condition;
 }
 
-/** The series of the instance; none of this ever changes. */
+/** The series of the instance. These fields never change. */
 export interface AlertInstanceInput {
   /** Unix ms of the commit that creates it. */
   readonly at: number;

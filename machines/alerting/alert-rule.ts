@@ -54,8 +54,8 @@ export interface AlertRuleContext {
   /** Desired evaluation revision: 1 on creation, incremented by each edit of what is evaluated. */
   readonly evaluationRevision: number;
   /**
-   * Instances of this evaluation revision and older ones are retired, whether or not they are
-   * recorded.
+   * Instances of this evaluation revision and of older ones are retired, even if none is recorded
+   * as such.
    */
   readonly retiredThroughRevision: number;
   /**

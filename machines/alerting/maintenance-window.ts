@@ -35,7 +35,7 @@ export interface MaintenanceWindowContext extends Omit<MaintenanceWindowInput, '
   readonly endedMs: number | null;
   /** Who ended it early; null = no one. */
   readonly endedBy: string | null;
-  /** Last alert instance that was processed after the end; null = none yet. */
+  /** Last alert instance processed after the end of the window; null = none yet. */
   readonly announcedThrough: string | null;
 }
 

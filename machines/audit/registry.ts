@@ -421,7 +421,7 @@ function withOverlapEndAndUrlId({ value, context }: MachineRow): MachineRow {
 }
 
 /**
- * Version 2 of a destination did not store its last failure: only the first one is known, and
+ * Version 2 of a destination did not store its last failure: only the first failure is known, and
  * nothing is assumed about later ones.
  */
 function withLastFailure({ value, context }: MachineRow): MachineRow {
@@ -443,7 +443,7 @@ function withGroupWait({ value, context }: MachineRow): MachineRow {
   return { value, context: { ...context, groupWaitMs } };
 }
 
-/** Version 5 of a destination did not store its newest error beyond the next accepted attempt. */
+/** Version 5 of a destination dropped its newest error at the next accepted attempt. */
 function withoutLastError({ value, context }: MachineRow): MachineRow {
   return { value, context: { ...context, lastError: null } };
 }

@@ -88,7 +88,8 @@ export type CiConnectionEvent =
       /** Names of the claims that differ. */
       readonly claims: readonly string[];
       /**
-       * How each one differs, in both ways if two refusals did; absent in notes of older versions.
+       * How each one differs; both ways if two refusals differed in different ways. Absent in notes
+       * of older versions.
        */
       readonly differences?: readonly CiClaimDifference[];
       /** Numbers of the refused runs on their platform, at most 5; absent if none was verified. */
@@ -114,7 +115,7 @@ const chart = setup({
       tokenEpoch: context.tokenEpoch + 1,
       updatedMs: event.at,
     })),
-    // A restored backup may lack later epochs: no epoch ever reached is reused.
+    // A restored backup may lack later epochs. The new one is above any that was ever used.
     leaveEpochs: assign(({ context, event }) => ({
       tokenEpoch: Math.max(context.tokenEpoch + 1, event.at),
       updatedMs: event.at,

@@ -1,8 +1,9 @@
 /**
- * Machine of one verification of a CI workflow's identity. A pairing code proves that the runner of
- * the workflow has it; the platform's signed token proves which workflow ran. A verification grants
- * nothing: only an approval of exactly the observed claims makes a connection. The code is valid
- * for one observation; another one needs a new verification with its own code.
+ * Machine of one verification of a CI workflow's identity. A pairing code proves that whoever runs
+ * the workflow knows the code. The platform's signed token proves which workflow ran. A
+ * verification grants nothing: only an approval of exactly the observed claims makes a connection.
+ * The code is valid for one observation; another observation needs a new verification with its own
+ * code.
  */
 import { assertEvent, assign, setup } from 'xstate';
 

@@ -48,7 +48,7 @@ export const DELIVERY_CHECKS = [
 /** One of `DELIVERY_CHECKS`. They are repeated for every attempt, in the commit that opens it. */
 export type DeliveryCheck = (typeof DELIVERY_CHECKS)[number];
 
-/** One notification of one incident to one destination, or a test. */
+/** One notification about one incident to one destination, or a test. */
 export interface DeliveryInput {
   /** Unix ms of the commit that creates it. */
   readonly at: number;
@@ -85,7 +85,7 @@ export interface ContinuedDelivery {
   readonly earlierAttempts: number;
 }
 
-/** Most members of a group: replacing it is one commit, with two records per member. */
+/** Maximum members of a group. Replacing a group is one commit, with two records per member. */
 export const GROUP_MEMBERS_MAX = 200;
 
 /** Row of a delivery, including its attempts. */

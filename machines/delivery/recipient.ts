@@ -26,7 +26,7 @@ export interface RecipientContext extends Omit<RecipientInput, 'at' | 'tokenHash
   readonly tokenHash: string | null;
   readonly tokenExpiresMs: number | null;
   readonly verifiedMs: number | null;
-  /** Why nothing more is sent (bounced, removed); null = does not apply. */
+  /** Why nothing more is sent (bounced, removed); null = it is not stopped. */
   readonly reason: string | null;
   readonly createdMs: number;
   readonly updatedMs: number;

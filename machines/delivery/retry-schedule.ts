@@ -35,8 +35,8 @@ export interface FailedAttempt {
 }
 
 /**
- * The wait before the next attempt, ms: the longer of schedule and `Retry-After`, cut so that one
- * last attempt is made before 24 h. Undefined if no other attempt fits.
+ * The wait before the next attempt, ms: the longer of schedule and `Retry-After`, shortened so that
+ * one last attempt is made before 24 h. Undefined if no other attempt fits.
  */
 export function retryDelayMs(failed: FailedAttempt): number | undefined {
   const remainingMs = LAST_ATTEMPT_AGE_MS - failed.ageMs;

@@ -1,6 +1,6 @@
 /**
  * Machine of one person who signs in. It holds the accounts and the address by which the person is
- * recognised, and whether the person may sign in at all; memberships define the person's rights.
+ * recognised, and whether the person may sign in at all. Memberships define the person's rights.
  */
 import { assertEvent, assign, setup } from 'xstate';
 

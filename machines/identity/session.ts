@@ -7,7 +7,7 @@
  */
 import { assertEvent, assign, setup } from 'xstate';
 
-/** New secrets that one session can give up; all are remembered while the session lasts. */
+/** Maximum new secrets that one session can give up. All are remembered while the session lasts. */
 export const GIVEN_UP_MAX = 16;
 
 export type SignInMethod = 'oidc' | 'link' | 'email' | 'cli';

@@ -28,7 +28,7 @@ export interface MachineIndexes {
   readonly subject?: string;
   /** Incident that the instance belongs to. */
   readonly incident?: string;
-  /** Destination that the instance is for. */
+  /** Destination that the instance belongs to. */
   readonly destination?: string;
   /** Event of the instance, from a small set. */
   readonly event?: string;

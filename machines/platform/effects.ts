@@ -8,7 +8,7 @@
 export type NotificationEvent = 'FIRING' | 'REPEATED' | 'RECOVERED' | 'TEST';
 
 export type Effect =
-  /** Notify the rule's destinations (RECOVERED: those notified of the firing). */
+  /** Notify the rule's destinations, or for RECOVERED those notified of the firing. */
   | { readonly type: 'notify'; readonly event: NotificationEvent; readonly occurrence: number }
   /** Write the incident's record again from the instance's context. */
   | { readonly type: 'recordIncident' }

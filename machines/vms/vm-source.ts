@@ -110,7 +110,10 @@ export function takeOver(present: Present, claim: SourceClaim): TakeOver | undef
   return isStarted && presentSilentMs > SOURCE_MISSED_MS ? 'STARTED_ELSEWHERE' : undefined;
 }
 
-/** Two sources whose copies run in turn must not take the VM from each other in every round. */
+/**
+ * Two sources whose copies run in turn must not take the VM from each other in every sampling
+ * interval.
+ */
 function isTooSoon({ sourceBefore, sinceMs, reason }: Present, claim: SourceClaim): boolean {
   const isBack = claim.source === sourceBefore && reason === 'RUNS_ELSEWHERE';
   return isBack && claim.observedMs - sinceMs < SOURCE_SETTLED_MS;

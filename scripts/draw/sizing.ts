@@ -37,7 +37,7 @@ const DISK_GB = 100;
 export function boundsOfVms(): readonly BoundOfVms[] {
   const headMib = Number(settingsTable.headMib.default);
   const { vms, headBytes } = PROJECT_LIMITS;
-  // A process without checkpoints of evaluation reads the whole log: one that joins or begins.
+  // A member that joins, or a process without checkpoints of evaluation, reads the whole log.
   const joining = (hours: number): BoundOfVms => {
     const samples = MEASURED.seriesOfVm * MEASURED.rowsOfHour * hours;
     const cpuSeconds = (samples * MEASURED.logMicrosecondsOfSample) / 1e6;

@@ -1,8 +1,9 @@
 /**
- * A count of a file's changes, in the file. SQLite reads a write-ahead log that was cut as if nothing
+ * A count of a file's changes, in the file. SQLite reads a truncated write-ahead log as if nothing
  * had followed, so the rows alone do not show that acknowledged ones are lost. The count is also
- * written to a second place and compared with it later. A trigger cannot compute the checksum of other
- * rows (`row-checksum.ts`), so a column with the negative sum of the others shows a flipped bit.
+ * written to a second place and compared with it later. A trigger cannot compute the checksum of
+ * other rows (`row-checksum.ts`), so a column with the negative sum of the others shows a flipped
+ * bit.
  */
 import Database from 'better-sqlite3';
 import type { SqliteDatabase } from './database.ts';
@@ -10,7 +11,7 @@ import { DamagedRow } from './row-checksum.ts';
 
 /** Number of changes of the tables since the file was created. */
 export interface ChangeCount {
-  /** Another for each file, so that a new one is not taken for a cut one. */
+  /** Differs for each file, so that a new file is not mistaken for a truncated one. */
   readonly identity: string;
   readonly last: number;
 }

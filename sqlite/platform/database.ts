@@ -58,7 +58,7 @@ export function openDatabase(options: OpenDatabaseOptions): SqliteDatabase {
     database.pragma(`synchronous = ${options.synchronous}`);
     database.pragma(`wal_autocheckpoint = ${WAL_AUTOCHECKPOINT_PAGES}`);
     database.pragma('foreign_keys = ON');
-    // A page of a tree whose cells lie outside of it is an error, not an answer.
+    // A tree page whose cells are out of bounds causes an error, not a wrong result.
     database.pragma('cell_size_check = ON');
     addChecksumFunction(database);
     if (options.secureDelete) database.pragma('secure_delete = ON');

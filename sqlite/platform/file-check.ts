@@ -38,7 +38,7 @@ export interface FileSchema {
   readonly area: string;
 }
 
-/** Maximum places reported per kind; a damaged disk has damaged more than one can use. */
+/** Maximum places reported per kind; a damaged disk has more damage than anyone can act on. */
 const PLACES_MAX = 100;
 
 /** Columns that have a checksum or a tag of their own, which the owner of the file checks. */

@@ -100,8 +100,8 @@ function sumsOfFrame(frame: Buffer, before: Sums, header: Header): Sums | undefi
 }
 
 /**
- * A log that begins anew gets other salts, both of them. One that is equal belongs to this log, even
- * if a bit of the other has flipped.
+ * A log that begins anew gets two new salts. If one of them is equal, the frame belongs to this
+ * log, even if a bit of the other has flipped.
  */
 function isOfLog(frame: Buffer, { salts }: Header) {
   const isIn = frame.readUInt32BE(8) === salts[0] || frame.readUInt32BE(12) === salts[1];

@@ -46,7 +46,7 @@ export function openOnceStore(options: OnceStoreOptions): SqliteOnceStore {
     synchronous: 'FULL',
     migrations: claimsMigrations,
   });
-  // The schema has the file's identity, so a later cut of the log must not undo it.
+  // The schema has the file's identity, so a later truncation of the log must not undo it.
   database.pragma('wal_checkpoint(TRUNCATE)');
   return new SqliteOnceStore(database, options.clock);
 }

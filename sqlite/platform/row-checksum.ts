@@ -50,7 +50,7 @@ export function checksumOf(values: readonly StoredValue[]): number {
   return crc32(text, sum);
 }
 
-/** Throws `DamagedRow` if the stored checksum is another than that of the values. */
+/** Throws `DamagedRow` if the stored checksum differs from that of the values. */
 export function assertChecksum(
   stored: number | null,
   values: readonly StoredValue[],

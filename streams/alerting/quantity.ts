@@ -102,7 +102,7 @@ function scaleOf(value: number, unit: string, family: readonly Scale[]): Scale {
   return family.findLast(({ size }) => size <= Math.abs(value)) ?? BYTE;
 }
 
-/** Most digits of a number that anyone types with a unit. */
+/** Maximum digits of a number that has a unit. */
 const TYPED_DIGITS_MAX = 6;
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Recordings: a stretch of a SAMPLES log as text that people can read, cut and write by hand.
+ * Recordings: a stretch of a SAMPLES log as text that people can read, shorten and write by hand.
  *
  *     svc-recording 1
  *     # a comment

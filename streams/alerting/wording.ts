@@ -55,7 +55,7 @@ export function utcTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** Joiners of Persian, Indic scripts and emoji, and the choice of an emoji's picture. */
+/** Joiners used in Persian, Indic scripts and emoji, and the variation selectors of emoji. */
 const JOINERS = '\u200c\u200d\ufe00-\ufe0f';
 const INVISIBLE = new RegExp(`[[\\p{C}\\p{Z}]--[${JOINERS}]]+`, 'gv');
 const LEADING_JOINERS = new RegExp(`^[${JOINERS}]+`, 'u');
@@ -68,7 +68,7 @@ export function oneLine(text: string): string {
   return text.toWellFormed().replaceAll(INVISIBLE, ' ').trim().replace(LEADING_JOINERS, '').trim();
 }
 
-/** The lines of a text, each on its own by the rule of `oneLine`. Empty lines at the ends go. */
+/** The lines of a text, each cleaned as by `oneLine`. Empty lines at both ends are dropped. */
 export function linesOf(text: string): string[] {
   return text
     .trim()

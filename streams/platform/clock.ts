@@ -30,7 +30,10 @@ export function isAhead(recordedMs: number, nowMs: number): boolean {
   return recordedMs > nowMs + AHEAD_MS_MAX && recordedMs !== Number.POSITIVE_INFINITY;
 }
 
-/** The next of recorded times that do not decrease, except after a clock was set back. */
+/**
+ * The next time to record. It is never earlier than the last one, except after a clock was set
+ * back.
+ */
 export function nextTime(lastMs: number, nowMs: number): number {
   return isAhead(lastMs, nowMs) ? nowMs : Math.max(lastMs, nowMs);
 }
@@ -40,8 +43,8 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => performance.now(),
   wakeAfter(delayMs, wake) {
-    // Node fires a longer timer at once; 24 days is beyond every delay used here but a cheap guard.
-    // For a time in the past Node would warn.
+    // Node fires a longer timer at once; no delay used here reaches 24 days, but the guard is
+    // cheap. For a time in the past, Node would print a warning.
     const timer = setTimeout(wake, Math.max(0, Math.min(delayMs, 2 ** 31 - 1)));
     return () => clearTimeout(timer);
   },
@@ -83,8 +86,8 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Moves both times on by `ms`, running what falls due. Awaits between wake-ups, so that
-   * asynchronous work of one wake-up can start further wake-ups before time moves on.
+   * Advances both times by `ms` and runs the wake-ups that fall due. Awaits between wake-ups, so
+   * that asynchronous work of one wake-up can start further wake-ups before time advances.
    */
   async advance(ms: number): Promise<void> {
     const end = this.#elapsedMs + ms;

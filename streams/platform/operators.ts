@@ -140,7 +140,7 @@ export async function* itemsInTurns<T>(
   }
 }
 
-/** Resolves in the next turn of the event loop, after all work that already waits. */
+/** Resolves in the next turn of the event loop, after all work that is already queued. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -201,13 +201,16 @@ function turn<R>(steps: Steps<R>, pacer: Pacer): { readonly result: R } | undefi
 // because the last of them waits for something. `concatMap` over an inner pipeline would do the
 // same, but assemble the stages again for each value.
 
-/** Exceptions from the way of every value through its stages. */
+/** Exceptions to the rule that every value passes through the stages. */
 export interface Admission<T> {
-  /** Asked in the value's turn. False: it passes no stage and has no result. Absent: every value does. */
+  /**
+   * Called when it is the value's turn. False: the value passes no stage and has no result. Absent:
+   * every value passes.
+   */
   admits?(value: T): boolean;
   /**
    * Takes the value whose stages failed. It has no result, and the stages are assembled again for
-   * the next one. Throws to end all of it. Absent: the first failure ends it.
+   * the next one. Throws to end the whole pipeline. Absent: the first failure ends it.
    */
   recover?(value: T, error: unknown): void;
 }

@@ -30,7 +30,7 @@ const LOGIN = /([a-z][a-z0-9+.-]{0,30}:\/\/)([^\s"'<>\\]{0,1000}@)/gi;
 
 /** A text of ours or of a library, with each address in it reduced as by `redactedUrl`. */
 export function withoutLogins(text: string): string {
-  // Most texts have no `@`, and the search for logins is the slowest that a log line passes.
+  // Most texts have no `@`, and the search for logins is the slowest step for a log line.
   if (!text.includes('@')) return text;
   return text.replaceAll(LOGIN, (whole, scheme: string, rest: string) => {
     // A path, a query or a second address follows a plain authority: that `@` belongs to no login.

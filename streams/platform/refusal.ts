@@ -53,7 +53,8 @@ export class Refusal extends Error {
     message: string,
     metadata: Readonly<Record<string, string>> = {},
   ) {
-    // A message may quote half a surrogate pair, of a caller's or a cut text, which no JSON may hold.
+    // A message may quote half of a surrogate pair, from a caller's text or a truncated one. JSON
+    // cannot hold it.
     super(message.toWellFormed());
     this.name = 'Refusal';
     this.reason = reason;

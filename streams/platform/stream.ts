@@ -19,11 +19,11 @@ export interface StreamSpec {
   readonly maxAgeMs?: number;
   /**
    * Only the newest message of each subject is kept: the stream is a table, a subject a row. A
-   * reader from its beginning sees every row, then the changes; of rows changed in between it may
-   * see only the last form. After a crash of a nats-server, its copy may return a replaced message
-   * before the newest one, and restore a message of an erased row (nats-server issue 8505). The
-   * highest sequence is the newest; an append that expects a restored one may be refused, and one
-   * that expects no message of the subject is accepted then. Absent = false.
+   * reader from its beginning sees every row, then the changes; of a row changed in between it may
+   * see only the last version. After a crash of a nats-server, its copy may return a replaced
+   * message before the newest one, and restore a message of an erased row (nats-server issue 8505).
+   * The highest sequence is the newest; an append that expects a restored one may be refused, and
+   * one that expects no message of the subject is accepted then. Absent = false.
    */
   readonly lastOfSubject?: boolean;
   /** Time for which a message id is remembered for de-duplication, ms. */
@@ -141,9 +141,9 @@ export interface ConsumerSpec {
    */
   readonly maxAckPending: number;
   /**
-   * Number of messages to request at a time, for a receiver that takes them without waiting: if it
-   * waits, those it has not taken use up their time. Default 1. SQLite always hands them out one by
-   * one.
+   * Number of messages to request at a time, for a receiver that takes them without waiting. If it
+   * waits, the ack-wait of those it has not taken runs out. Default 1. SQLite always hands them out
+   * one by one.
    */
   readonly batch?: number;
 }

@@ -235,12 +235,12 @@ export const GAP_TOLERANCE_MS = 90_000;
 export const TOGETHER_MS = 120_000;
 
 /**
- * Maximum distance of a late sample behind the watermark of its own series to still change
- * decisions, ms; a later one is too late for alerting. See EVAL-05.
+ * A sample further behind the watermark of its own series than this, ms, is too late for alerting
+ * and changes no decision. See EVAL-05.
  */
 export const LATENESS_MS = 300_000;
 
-/** Maximum distance of a sample ahead of the receiver's clock before it is rejected, ms. */
+/** A sample further ahead of the receiver's clock than this, ms, is rejected. */
 export const FUTURE_MS = 60_000;
 
 /**

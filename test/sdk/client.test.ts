@@ -130,7 +130,7 @@ test('the client of the whole service', async (t) => {
     );
   });
 
-  await t.test('an exchange is resent, because its assertion counts once', async (t) => {
+  await t.test('an exchange may be resent, because its assertion is accepted once', async (t) => {
     const { automation, gateway, sent } = await clientOf(t, world);
     for (const fault of [lost, gone]) {
       gateway.faults.push(fault);

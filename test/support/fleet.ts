@@ -78,7 +78,7 @@ class Machine {
   readonly #random: Generator01;
   /** Average daily use of the machine's capacity, ratio. */
   readonly #busy: number;
-  /** Its busiest hour of the day. */
+  /** Hour of the day at which the machine is busiest. */
   readonly #peakHour: number;
   readonly #memoryPages: number;
   /** Source resolution of the CPU counter: hypervisor nanoseconds or guest centiseconds. */

@@ -17,7 +17,7 @@ const history = openHistory({
 });
 let sequence = history.floor(LOG_PARTITION);
 for (let isReady = false; sequence <= Number(last); isReady = true) {
-  // The first flush has started the writing thread. From here on every moment is worth a kill.
+  // The first flush has started the writing thread. Kills make sense from here on.
   if (isReady) process.stdout.write('flushed\n');
   // A few batches per flush, so that most kills hit one.
   for (let i = 0; i < 4 && sequence <= Number(last); i++, sequence++) {

@@ -218,7 +218,7 @@ test('telemetry has the age of its newest observation, and none before the first
   t.same(query('telemetry_age_seconds', []).series, [], 'never observed: no age, and not 0');
 });
 
-test('a rate is the sum of the VM and a series of each device', async (t) => {
+test('a rate is returned as the VM’s sum and as a series for each device', async (t) => {
   const [vda, vdb] = ['vda', 'vdb'].map((d) => `svc_vm_disk_read_bytes_total{device="${d}"}`);
   const rows: Row[] = [
     { at: 0, [`${vda}`]: 0, [`${vdb}`]: 100 },

@@ -1,7 +1,7 @@
 /**
  * The contents of a partition's checkpoint as blocks of parts: the state of the fold
  * (`streams/alerting/evaluation/checkpoint`), the edges that are not decided yet, and what liveness
- * knows of each VM. Parts of one VM are small, so that no turn has to encode a whole tenant.
+ * knows about each VM. Parts of one VM are small, so that no turn has to encode a whole tenant.
  *
  *     block   part part part ...        at most `BLOCK_BYTES` and one part
  *     part    kind, project, name, number, length, bytes
@@ -24,7 +24,7 @@ import { ByteWriter } from '../../../streams/telemetry/samples/byte-writer.ts';
 import type { HeldEdges, UndecidedEdges, WaitingEntry } from './edge-commits.ts';
 import type { KnownVm } from './vm-liveness.ts';
 
-/** Everything that evaluation holds of one partition, between two entries of the log. */
+/** Everything that evaluation holds for one partition, between two entries of the log. */
 export interface PartitionContents {
   readonly state: EvaluationState;
   readonly undecided: UndecidedEdges;

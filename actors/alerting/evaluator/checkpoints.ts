@@ -1,14 +1,14 @@
 /**
- * Checkpoints of evaluation: what the evaluator holds of each partition after some entry of the log,
- * so that a restart reads the entries since then instead of hours of the log. Restored and continued,
- * a partition is as if the process had never stopped.
+ * Checkpoints of evaluation: the state of each partition after some entry of the log, so that a
+ * restart reads the entries since then instead of hours of the log. A restored partition continues
+ * as if the process had never stopped.
  *
  *     entry handled, its edges decided or kept ─▶ due? ─▶ encode in turns ─▶ write behind ─▶ index
- *     start ─▶ index ─▶ is the log the same, and is nothing of it missing since? ─▶ restore
+ *     start ─▶ index ─▶ is the log the same, without a loss since? ─▶ restore
  *
- * Evaluation waits while a partition is encoded, and no longer: packing and writing happen beside it.
- * A checkpoint is soft state. One that is missing, damaged, of another form, or older than the log's
- * entries is not used, and its partition starts from rows and the log.
+ * Evaluation waits while a partition is encoded, and no longer: packing and writing happen beside
+ * it. A checkpoint is soft state. One that is missing, damaged, in another format, or older than
+ * the log's entries is not used. Its partition then starts from rows and the log.
  */
 import { CHECKPOINT_FORM } from '../../../streams/alerting/evaluation/checkpoint/checkpoint-codec.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
@@ -103,7 +103,7 @@ export class Checkpoints {
   /** Partitions with entries before `#through` that have not been evaluated. */
   readonly #apart = new Set<number>();
   #takenLastMs = Number.NEGATIVE_INFINITY;
-  /** By the index on disk; see `floorOf`. */
+  /** According to the index on disk; see `floorOf`. */
   #floors: ReadonlyMap<number, number> = new Map();
   readonly #startedMs: number;
   #writing: Promise<void> | undefined;
@@ -209,8 +209,8 @@ export class Checkpoints {
   }
 
   /**
-   * Saves a partition as it is after its last entry. Resolves when it has been encoded, after which
-   * its contents may change; it is written behind.
+   * Saves a partition as it is after its last entry. Resolves when it has been encoded: its
+   * contents may change from then on, while it is being written.
    * @param partitions that have a state
    */
   async take(partition: number, contents: PartitionContents, partitions: Iterable<number>) {
@@ -282,8 +282,8 @@ export class Checkpoints {
     const events = await stream.state(EVENTS_STREAM);
     this.#identities = Promise.resolve({ log: log.identity, events: events.identity });
     if (log.identity !== index.log || events.identity !== index.events.identity) return undefined;
-    // An older copy of the data folder, or a stream without its end: commits may be missing that the
-    // checkpoint takes for decided.
+    // An older copy of the data folder, or a stream without its end: commits may be missing that
+    // the checkpoint counts as decided.
     if (events.lastSequence < index.events.sequence) return undefined;
     return isWithin(log, index.through) ? index : undefined;
   }
@@ -335,7 +335,10 @@ export class Checkpoints {
     return clock.now() - position.storedMs < uncutMs && (await this.#holds(position));
   }
 
-  /** True if the log has this entry. A partition is cut from its beginning, so the later ones follow. */
+  /**
+   * True if the log has this entry. A partition is truncated from its beginning, so the later ones
+   * are there too.
+   */
   async #holds({ sequence, storedMs }: LogPosition, partition?: number): Promise<boolean> {
     const read = this.#deps.stream.read({
       stream: SAMPLES_STREAM,

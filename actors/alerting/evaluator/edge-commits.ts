@@ -36,7 +36,7 @@ export interface EdgeCommitsDeps {
 
 const evaluatorActor: Actor = { kind: 'service', name: 'evaluator' };
 
-/** Wait after the first missing answer of the stream, ms; doubles up to the maximum. */
+/** Wait after the stream first fails to answer, ms; doubles up to the maximum. */
 const RETRY_MS = 100;
 const RETRY_MS_MAX = 5_000;
 
@@ -50,7 +50,7 @@ const COMMIT_ESTIMATE_MAX = 88 * 1024;
 /** Bytes of a step below firing, in addition to the one that every firing has. */
 const RUN_EVENT_ESTIMATE = 700;
 
-/** The undecided part of an entry: its edges, and the entry itself where it is a marker. */
+/** The undecided part of an entry: its edges, and the entry itself if it is a marker. */
 export interface WaitingEntry {
   readonly sequence: number;
   readonly partition: number;

@@ -156,8 +156,8 @@ export class Evaluator implements EvaluatorView {
 
   /**
    * Discards all state and loads the checkpoints. If none can be used, all partitions start from
-   * what the rows say at the log's floor; otherwise those without one are rebuilt apart. Called before
-   * each `run`. Resolves with the first sequence that `run` needs; 1: all of the log.
+   * the rows, at the log's floor; otherwise those without one are rebuilt apart. Called before each
+   * `run`. Resolves with the first sequence that `run` needs; 1: all of the log.
    */
   async rebuild(): Promise<number> {
     this.#states.clear();
@@ -183,7 +183,7 @@ export class Evaluator implements EvaluatorView {
   /**
    * Makes the states of projects from their rows.
    * @param only a partition; absent: all of them
-   * @returns the log's end: everything that these rows have decided is in the log up to there
+   * @returns the log's end: everything decided in these rows is in the log up to there
    */
   async #seedAll(only?: number): Promise<StreamState> {
     const { host, stream } = this.#deps;
@@ -345,7 +345,7 @@ export class Evaluator implements EvaluatorView {
 
   /** Tracks work that continues after the run has ended, until it is done. */
   #track<T>(work: Promise<T>): Promise<T> {
-    // Its fault is the pipeline's.
+    // A fault in it is one of the pipeline.
     this.#underWay = work.catch(() => {});
     return work;
   }
@@ -399,7 +399,7 @@ export class Evaluator implements EvaluatorView {
     const { checkpoints } = this.#deps;
     await checkpoints?.settled();
     for (const [partition, state] of checkpoints ? this.#states : []) {
-      // An entry whose edges were not decided is a part of the state: its end is not known.
+      // An entry whose edges are undecided is part of the state, because its outcome is unknown.
       if (partition === this.#unfinished || this.#rebuilds.has(partition)) continue;
       if (!checkpoints?.isBehind(partition)) continue;
       await this.#save(checkpoints, partition, state);

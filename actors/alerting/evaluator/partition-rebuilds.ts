@@ -35,14 +35,16 @@ export interface PartitionApart {
 export interface RestoredState {
   /** First entry of the log that it needs. */
   readonly from: number;
-  /** Everything that its rows have decided is in the log up to here. */
+  /** Everything decided in its rows is in the log up to here. */
   readonly decidedThrough: number;
 }
 
 export interface PartitionRebuildsDeps {
   readonly clock: Clock;
   readonly stream: Stream;
-  /** Replaces all that is held of the partition by its checkpoint, or by what its rows say. */
+  /**
+   * Replaces everything held about the partition by its checkpoint or, without one, by its rows.
+   */
   readonly restore: (partition: number) => Promise<RestoredState>;
   /** Called when its log has been read through `decidedThrough`. */
   readonly begin: (partition: number) => Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * The past of a rule marker: the readings that its new rules look back over. The log has the newest
- * of them. A longer window begins in history, which keeps them for days.
+ * The past of a rule marker: the readings that its new rules take into account. The log has the
+ * newest of them. A longer window begins in history, which keeps them for days.
  *
  *     [ window begins | history, VM by VM ......... | log, entry by entry ..... | marker ]
  *                                                   ^ first batch of the partition, and the most
@@ -67,7 +67,7 @@ export async function* pastReadings(
   const { partition, storedMs, entry } = marker;
   const fromMs = pastFromMs(entry, storedMs);
   const newest = new NewestReadings();
-  // Repeated if the log was cut during the read: history has the lost entries.
+  // Repeated if the log was truncated during the read: history has the lost entries.
   for (let known = 0; history?.read; ) {
     const first = (await firstBatchOf(stream, partition)) ?? marker;
     if (first.storedMs <= fromMs || first.sequence === known) break;
@@ -115,7 +115,7 @@ async function* storedReadings(
 ): AsyncGenerator<LogEntry> {
   if (!history?.read) return;
   const unread: { readonly vm: string; readonly error: unknown }[] = [];
-  // Rules of another version of this program may name others, which have no instances here.
+  // Rules of another version of this program may name metrics that have no instances here.
   const known = entry.upserts.filter(({ metricId }) => metricCatalogue.has(metricId));
   for (const [project, rules] of Map.groupBy(known, (rule) => rule.project)) {
     const names = [...new Set(rules.flatMap(({ metricId }) => seriesNamesOf(metricId)))];

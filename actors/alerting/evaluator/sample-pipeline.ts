@@ -102,7 +102,7 @@ export class SamplePipeline implements EvaluatorView {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, stream, history, recovery } = this.#deps;
     const state = await stream.state(SAMPLES_STREAM);
-    // A log without messages has nothing to catch up with, whatever its sequences.
+    // An empty log leaves nothing to catch up on, whatever its sequences.
     this.#caughtUpAt = state.messages === 0 ? 0 : state.lastSequence;
     const log = new SampleLogReader(clock);
     const newest = (project: string, vm: string) => history.newest?.(project, vm);

@@ -3,7 +3,8 @@
  * than the longest window of the partition's rules are no longer needed. A tenant's long window
  * keeps the log of its own partition only.
  *
- *     cut of a partition = min(start of its longest window, floors of all live members)
+ *     truncation point of a partition = min(start of its longest window, floors of all live
+ *     members)
  */
 import { FLOOR_MARGIN_MS } from '../../../streams/alerting/evaluation/notification-diff.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
@@ -34,7 +35,7 @@ export interface SampleRetentionDeps extends LocalNeeds {
   readonly host: Host;
   readonly stream: Stream;
   readonly clock: Clock;
-  /** One member truncates the log, by a valid clock. */
+  /** One member truncates the log, and its clock must be valid. */
   readonly ownership: Pick<Ownership, 'owns'>;
   /**
    * Floors of every live member, possibly including this one, for a partition. Absent: there are no
@@ -86,7 +87,7 @@ async function truncateSamples(deps: SampleRetentionDeps): Promise<void> {
 }
 
 /**
- * Sequence below which each partition's log may go.
+ * Sequence below which each partition's log may be truncated.
  *
  * @param end one past the log's last entry
  */
@@ -117,8 +118,8 @@ function sampleFloorOf({ history, pipeline }: LocalNeeds, partition: number): nu
 }
 
 /**
- * This member's progress in the log, for its record. The log is never cut above the lowest floor
- * of all live members.
+ * This member's progress in the log, for its record. The log is never truncated above the lowest
+ * floor of all live members.
  */
 export function sampleProgress(
   needs: LocalNeeds,

@@ -327,7 +327,10 @@ export class VmLiveness {
     this.#rebase(entry.atMs);
   }
 
-  /** Otherwise a VM that reported while the clock was ahead would count as live until then. */
+  /**
+   * Otherwise a VM that reported while the clock was ahead would count as live until the clock
+   * catches up.
+   */
   #rebase(atMs: number): void {
     if (this.#latestMs <= atMs) return;
     this.#latestMs = atMs;
@@ -531,7 +534,10 @@ function lasting(outage: Outage, { live, silentMs, isComplete }: Counted): Outag
   return isOver ? undefined : grown(outage, live, silentMs);
 }
 
-/** An outage grows in steps: VMs that fall silent while it lasts belong to it if they are many. */
+/**
+ * An outage grows in steps: VMs that fall silent while it lasts belong to it if there are many of
+ * them.
+ */
 function grown(outage: Outage, live: number, silentMs: readonly number[]): Outage {
   const others = silentMs.filter((newestMs) => !fellSilentIn(outage, newestMs));
   const later = begun(outage.datacenter, live, others);

@@ -1,10 +1,10 @@
 /**
- * The reader of EVENTS: applies every project's commits to the store, in the stream's order, this
- * node's own like all others. Only here does a writer learn whether its commit counts.
+ * The reader of EVENTS: applies every project's commits to the store, in the stream's order, its
+ * own commits like all others. Only here does a writer learn whether its commit counts.
  *
  * The stream is the truth. Each time reading starts, the applier checks that the stream still holds
- * the last message that it has applied. If it cannot be, or if a commit has a format unknown to
- * this program, the node stops applying and deciding, and reports it.
+ * the last message that it has applied. If the stream does not, or if a commit has a format unknown
+ * to this program, the node stops applying and deciding, and reports it.
  */
 import type { InstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
@@ -215,9 +215,9 @@ export class Applier {
   }
 
   /**
-   * A commit follows one that is not in our chain: either its writer's history or ours differs from
-   * the stream's. Ours is right if the stream still holds, at the same position, the commit that we
-   * have instead of the unknown one.
+   * Judges a commit that follows one outside our chain: either its writer's history or ours differs
+   * from the stream's. Ours is right if the stream still holds, at the same position, the commit
+   * that we have instead of the unknown one.
    */
   async #verifyBefore(encoded: EncodedCommit, sequence: number): Promise<void> {
     const { store } = this.#options;

@@ -51,7 +51,7 @@ export interface Batch {
   readonly decisions: readonly EncodedDecision[];
 }
 
-/** The head that a batch is decided on, and everything that a decision may see. */
+/** The head on which a batch is decided, and everything that a decision may read. */
 export interface BatchContext extends Interpretation {
   readonly view: StoredView;
   readonly head: Head;

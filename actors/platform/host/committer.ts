@@ -48,7 +48,10 @@ export interface CommitterOptions extends Interpretation {
   readonly isClockWrong?: () => boolean;
 }
 
-/** Maximum number of submissions waiting in a project: 10,000 instances firing at once fit. */
+/**
+ * Maximum number of submissions waiting in a project: enough for 10,000 instances that fire at
+ * once.
+ */
 const QUEUE_MAX = 20_000;
 /** Consecutive batches lost to other nodes before the caller is refused and may retry. */
 const CONFLICTS_MAX = 100;
@@ -207,7 +210,7 @@ export class Committer {
     } else resolve({ answer: verdict.answer, sequence, replayed: false });
   }
 
-  /** The batch's fate is unknown: only requests committed earlier can be answered. */
+  /** The outcome of the batch is unknown: only requests committed earlier can be answered. */
   #giveUp(taken: readonly Pending[], batch: Batch, error: unknown): void {
     for (const [i, pending] of taken.entries()) {
       const verdict = batch.verdicts[i];
@@ -233,7 +236,7 @@ export class Committer {
   }
 }
 
-/** One by one: a batch takes a few hundred out of possibly thousands. */
+/** Yields them one by one: a batch takes a few hundred of possibly thousands. */
 function* submissionsOf(queue: readonly Pending[]): Generator<AnySubmission> {
   for (const pending of queue) yield pending.submission;
 }
@@ -312,7 +315,7 @@ async function pursue(
   }
 }
 
-/** The stream's response, and the sequence up to which one must read to interpret it. */
+/** The stream's response, and the sequence up to which the caller must read to interpret it. */
 interface Answer {
   readonly stored: boolean;
   readonly sequence: number;
@@ -358,8 +361,8 @@ async function applied(
 }
 
 /**
- * Undefined: open. With a sequence: the commit counts, at that position. Without one: another
- * commit has its number.
+ * Undefined: still open. With a sequence: the commit counts, at that position. Without a sequence:
+ * another commit has its number.
  */
 function fateOf(
   store: InstanceStore,

@@ -99,9 +99,9 @@ export interface Submission<T> {
   /** Makes an exact resend get the same response; see `Decision.request`. */
   readonly request?: RequestKey;
   /**
-   * Decides, synchronously, from the head. May run again after a conflict. Throw a `Refusal` to
-   * refuse: no part of the decision is committed. If the submission has a `request`, the returned
-   * response must be JSON and hold no secret.
+   * Decides synchronously, on the project's head. May run again after a conflict. Throw a `Refusal`
+   * to refuse: no part of the decision is committed. If the submission has a `request`, the
+   * returned response must be JSON and hold no secret.
    */
   decide(draft: Draft): T;
 }
@@ -169,7 +169,10 @@ export interface Host {
   dueTimers(nowMs: number, limit: number): readonly DueTimer[];
   /** Earliest due time of any timer, Unix ms. */
   nextTimerDueMs(): number | undefined;
-  /** Called after each commit has been applied, in order; must not throw. Returns its undo. */
+  /**
+   * Calls `listener` after each commit has been applied, in order; it must not throw. Returns a
+   * function that removes it.
+   */
   onApplied(listener: (applied: { commit: Commit; sequence: number }) => void): () => void;
   /** Position in EVENTS up to which this node has applied. */
   appliedSequence(): number;

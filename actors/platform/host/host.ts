@@ -54,7 +54,7 @@ export interface HostOptions {
   readonly admission?: ChangeAdmission;
   /**
    * True if this node's clock differs from the cluster's: then a project's time never goes back,
-   * because it is this clock that is behind. Default: never.
+   * because this clock is the one that is behind. Default: never.
    */
   readonly isClockWrong?: () => boolean;
   /** The stream of commits to create or compare. Default: one copy, 30 days. */

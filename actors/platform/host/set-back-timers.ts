@@ -1,8 +1,8 @@
 /**
- * Delays that began while the clock was ahead. A timer is due at a calendar time, so after the clock
- * was set back, a retry that waits 30 s would wait an hour and 30 s. Such a timer is due when its
- * delay has passed since the step was noticed. Times that people or protocols set, such as the end
- * of a snooze, the expiry of a key or the end of a delivery's day, stay as they are.
+ * Delays that began while the clock was ahead. A timer is due at a calendar time, so after the
+ * clock was set back, a retry that waits 30 s would wait an hour and 30 s. Such a timer is due once
+ * its delay has passed after the step was noticed. Times that people or protocols set, such as the
+ * end of a snooze, the expiry of a key or the end of a delivery's day, stay as they are.
  *
  *     the clock went back, or this program started
  *       -> timers of instances whose last step lies ahead, of the kinds below
@@ -21,13 +21,16 @@ const DELAYS: Delays & Partial<Record<MachineName, readonly string[]>> = {
   delivery: ['xstate.after.groupWait.', 'xstate.after.retryDelay.'],
 };
 
-/** The timers that are due earlier than they say. */
+/** Timers that are due earlier than their rows say. */
 export class SetBackTimers {
   readonly #host: Pick<RunningHost, 'timersSetAfter'>;
   readonly #clock: Clock;
   readonly #delays: Delays;
   readonly #onFound: (count: number, byMs: number) => void;
-  /** Calendar time minus elapsed time at the last look; a lower one now means a step back. */
+  /**
+   * Calendar time minus elapsed time at the last check; a lower difference now means that the clock
+   * was set back.
+   */
   #offsetMs = Number.POSITIVE_INFINITY;
   /** By project, machine, instance and id: due in elapsed time, ms. */
   readonly #due = new Map<string, { readonly timer: DueTimer; readonly dueMs: number }>();
@@ -45,7 +48,7 @@ export class SetBackTimers {
     this.#onFound = options.onFound ?? (() => {});
   }
 
-  /** Finds them after a step back, and at the first call. Cheap otherwise. */
+  /** Finds these timers after the clock was set back, and at the first call. Cheap otherwise. */
   look(): void {
     const nowMs = this.#clock.now();
     const offsetMs = nowMs - this.#clock.elapsed();
@@ -80,7 +83,7 @@ export class SetBackTimers {
     return left.length === 0 ? undefined : Math.max(0, Math.min(...left));
   }
 
-  /** A timer was fired, or its instance no longer has it. */
+  /** Forgets a timer that was fired, or that its instance no longer has. */
   forget(timer: DueTimer): void {
     this.#due.delete(keyOf(timer));
   }

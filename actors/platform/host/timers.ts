@@ -12,7 +12,7 @@ import { isRetryable } from '../retryable.ts';
 import type { RunningHost } from './host.ts';
 import { type Delays, keyOf, SetBackTimers } from './set-back-timers.ts';
 
-/** The host that fires, and the projects that this node owns. */
+/** The host that fires timers, and the projects that this node owns. */
 export interface TimersOptions {
   readonly host: Pick<
     RunningHost,
@@ -91,7 +91,7 @@ function dueNow(
 
 function sleepMs({ host, clock, ownership }: TimersOptions, faults: Map<string, Fault>): number {
   const now = clock.now();
-  // Faulty timers stay the earliest ones: look past them, and retry them soon.
+  // Faulty timers stay the earliest ones, so skip them here and retry them soon.
   const next =
     faults.size === 0
       ? host.nextTimerDueMs(ownership.owns)

@@ -1,5 +1,5 @@
 /**
- * Reads one source at regular times and passes its rows to the sink, fitted to what can be stored.
+ * Reads one source at regular times and passes its rows to the sink, reduced to what can be stored.
  * Detects VMs that the source no longer lists.
  *
  * Ticks are at multiples of the interval plus a phase per source, so that collectors do not all
@@ -165,7 +165,7 @@ export class Collector {
     const faults = [...reading.faults, ...lacking];
     this.#counts.rounds += 1;
     this.#counts.leftOutReadings += leftOut;
-    // Faults of a project's rows end with a delivery.
+    // Faults of a project's rows end when the sink accepts rows of it.
     const before = this.#endFaults(undefined);
     if (rows.length > 0) this.#take(rows);
     // A read interrupted by our own stop is not a fault of the source.
@@ -182,7 +182,7 @@ export class Collector {
   }
 
   /**
-   * VMs that are not recorded now are repeated by the next complete listing.
+   * The next complete listing repeats VMs that are not recorded now.
    *
    * @param before faults of the previous round
    */

@@ -1,7 +1,7 @@
 /**
- * Fits a row of any source to what can be stored: names are cut, and readings that cannot be stored
- * are left out, counted and named. Otherwise one guest with a long mount path would invalidate
- * every batch that contains it. The rules are those of `WriteSamples`.
+ * Fits a row of any source to what can be stored: names are truncated, and readings that cannot be
+ * stored are left out, counted and named. Otherwise one guest with a long mount path would
+ * invalidate every batch that contains it. The rules are those of `WriteSamples`.
  */
 import { Buffer } from 'node:buffer';
 import { asOneLine, oneLine } from '../../platform/plain-text.ts';
@@ -32,7 +32,7 @@ export interface StorableRow {
 export interface StorableRows {
   readonly rows: readonly StorableRow[];
   readonly faults: readonly SourceFault[];
-  /** Number of readings and fields that were left out or cut. */
+  /** Number of readings and fields that were left out or truncated. */
   readonly leftOut: number;
 }
 

@@ -62,7 +62,7 @@ export function createIngest(deps: IngestDeps): Ingest {
   const seen = new RecentTimes((project, vm) =>
     clocks?.record('CLOCK_BACKWARDS', project, vm, deps.clock.now()),
   );
-  // Clocks of guests: they say nothing about the hypervisor's readings of the VM.
+  // Clocks of guests, which say nothing about the hypervisor's readings of the VM.
   const seenOfAgents = new RecentTimes(() => {});
   const partitions = new Map<string, number>();
 
@@ -203,7 +203,7 @@ function isSound(row: IngestRow): boolean {
   return vm !== '' && series.length === values.length && !hasBadValue(row) && hasPlainKeys(series);
 }
 
-/** Lists of series whose labels are in order: rows of one layout share one list. */
+/** Lists of series whose labels are valid: rows of one layout share one list. */
 const plainLists = new WeakSet<readonly SeriesKey[]>();
 
 function hasPlainKeys(series: readonly SeriesKey[]): boolean {

@@ -31,7 +31,7 @@ const NOTED_MAX = 20_000;
 /** Maximum number of causes recorded per request; a hostile sender may always send new ones. */
 const NOTED_OF_REQUEST_MAX = 100;
 
-/** Causes in the form of the sent data: the sender, or the guest, has to change something. */
+/** Causes in the form of the sent data, which the sender or the guest has to change. */
 const FORM_REASONS: ReadonlySet<RejectReason> = new Set([
   ...(['NOT_FINITE', 'NO_VALUE', 'UNREADABLE', 'BAD_VM_NAME', 'BAD_SERIES'] as const),
   ...(['BAD_LABEL', 'RESERVED_NAME', 'BAD_FIELD', 'TOO_LARGE'] as const),

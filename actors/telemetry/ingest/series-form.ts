@@ -187,7 +187,7 @@ export class NearestSeries {
   }
 }
 
-/** The sent text in quotes, cut to a readable length. */
+/** The sent text in quotes, truncated to a readable length. */
 function quoted(text: string): string {
   return JSON.stringify(oneLine(text, SHOWN_MAX));
 }

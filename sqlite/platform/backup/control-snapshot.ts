@@ -48,7 +48,7 @@ export async function takeControlSnapshot(options: {
   try {
     const [copy] = await copyFrozen({ files, clock, signal });
     if (copy === undefined) throw new Error('Nothing was copied');
-    // The only row of that table, by the query above.
+    // The query above returns the only row of that table.
     const position = copy.answers[0] as EventsPosition;
     const content = () => createReadStream(to).compose(createZstdCompress());
     return { position, bytes: copy.bytes, content, discard };

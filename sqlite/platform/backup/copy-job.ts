@@ -33,7 +33,7 @@ export interface CopyJob {
 /**
  * - `waiting`: the writers run. `go`: they are paused; start reading. `frozen`: reading has
  *   started.
- * - `missed`: the writers run again; abandon the read.
+ * - `missed`: the writers run again, so the read is abandoned.
  */
 export const GATE = { waiting: 0, go: 1, frozen: 2, missed: 3 } as const;
 

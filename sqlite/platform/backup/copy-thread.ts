@@ -1,7 +1,7 @@
 /**
  * The thread that copies databases while they are written: it opens a reading connection to each,
- * begins a transaction on all of them at one moment (`frozen-copy.ts` holds the writers still for
- * it), and then copies the state that these transactions see, at its own pace.
+ * begins a transaction on all of them at one moment (`frozen-copy.ts` pauses the writers for that),
+ * and then copies the state that these transactions see, at its own pace.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, readSync } from 'node:fs';

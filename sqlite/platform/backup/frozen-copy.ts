@@ -2,8 +2,8 @@
  * Copies of several databases as they were at one moment, made while they are written. All of them
  * except `history.db` are written by this thread alone, which pauses until the copying thread has
  * started reading: about a millisecond. The copies therefore hold a state in which the process
- * could have been killed, and it starts from them as after a crash. No writer waits for the copying
- * itself.
+ * could have been killed. A process that starts from them recovers as after a crash. No writer
+ * waits for the copying itself.
  *
  * `history.db` has a writer of its own. Its floors are never beyond the log, and only this thread
  * truncates the log, so any moment of it is consistent with the other copies.
@@ -28,7 +28,7 @@ export interface FrozenCopyOptions {
   /** Aborts the copying; the caller removes the partial copies. */
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: CopyProgress) => void;
-  /** Called at the exact moment of the copies: its reads belong to them. */
+  /** Called at the exact moment of the copies, so that its reads match them. */
   readonly onFrozen?: () => void;
 }
 
@@ -75,7 +75,7 @@ export async function copyFrozen(options: FrozenCopyOptions): Promise<readonly C
   }
 }
 
-/** Holds this thread, the writer, until the other thread has started to read all files. */
+/** Blocks this thread, the writer, until the other thread has started to read all files. */
 async function freeze(gate: Int32Array, options: FrozenCopyOptions): Promise<void> {
   for (let tries = 0; tries < FREEZES_MAX && !options.signal.aborted; tries++) {
     Atomics.store(gate, 0, GATE.go);

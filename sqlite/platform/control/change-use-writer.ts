@@ -6,7 +6,8 @@ import { checksumOf } from '../row-checksum.ts';
 
 /** Adds a commit to its project's day; call it in the transaction that applies the commit. */
 export function changeUseWriter(database: SqliteDatabase): (encoded: EncodedCommit) => void {
-  // A different day is a later one, or the day before if the clock was set back: it counts anew.
+  // A different day is a later one, or an earlier one if the clock was set back. The count starts
+  // again.
   const sum = (column: string) =>
     `iif(excluded.day = change_use.day, change_use.${column}, 0) + excluded.${column}`;
   const add = database.prepare<[string, number, number, number, number]>(

@@ -1,7 +1,7 @@
 /**
  * Reads of the projection to verify it against the log: headers of commits in the order of the log,
- * the transitions recorded of each, and the resulting rows. On a read-only connection of its own,
- * so that a long read blocks no one.
+ * the transitions recorded for each, and the resulting rows. They use their own read-only
+ * connection, so that a long read blocks nothing.
  */
 import type { ChainStart } from '../../../streams/platform/commit/commit.ts';
 import type {
@@ -114,7 +114,7 @@ export class CommitReader {
     return row as { at: number; to: string } | undefined;
   }
 
-  /** Transitions recorded of the commit at `sequence`, in their order. */
+  /** Transitions recorded for the commit at `sequence`, in their order. */
   transitions(sequence: number): (RecordedTransition & { readonly project: string })[] {
     const from = sequence * TRANSITION_PLACES;
     const rows = this.#sql.transitions.all(from, from + TRANSITION_PLACES) as (TransitionRow & {

@@ -185,7 +185,8 @@ export function prepareWrites(database: SqliteDatabase) {
       WHERE project = ? AND machine = ? AND instance = ? AND final = 1`),
     truncateTransitions: prepare('DELETE FROM transitions WHERE project = ? AND id < ?'),
     truncateCommits: prepare('DELETE FROM commits WHERE project = ? AND number <= ?'),
-    // If decided twice, the later start holds: its commits are already removed.
+    // If it was decided twice, the later start applies, because the commits before it are already
+    // removed.
     chainStart: prepare(`INSERT INTO chain_starts (project, number, hash, at, sequence, decided,
       decision, checksum) VALUES (${values(8)})
       ON CONFLICT DO UPDATE SET number = excluded.number, hash = excluded.hash, at = excluded.at,

@@ -100,8 +100,8 @@ const VIEWS_MAX = 1_024;
 
 /**
  * A store on an open, migrated database. The caller closes the database; synchronous NORMAL is
- * enough for it (a power loss may take it back to an earlier, consistent position). `machines`
- * declare which context fields are indexed.
+ * enough for it (a power loss may return it to an earlier, consistent position). `machines` declare
+ * which context fields are indexed.
  */
 export function openInstanceStore(
   database: SqliteDatabase,

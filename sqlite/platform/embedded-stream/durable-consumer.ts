@@ -191,7 +191,8 @@ export class DurableConsumer {
       try {
         await settle();
       } catch (error) {
-        // Nothing was recorded, so it may be retried; otherwise the ack-wait brings it back.
+        // Nothing was recorded, so it may be retried. Otherwise it is delivered again after the
+        // ack-wait.
         settled = !(error instanceof StreamUnavailable);
         throw error;
       }

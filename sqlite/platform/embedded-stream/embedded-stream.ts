@@ -41,7 +41,7 @@ export interface EmbeddedStreamOptions {
    * Blocks the thread for this long in each commit, ms: a slow disk, for measurements. Default 0.
    */
   readonly fsyncDelayMs?: number;
-  /** Whether reads continue behind damaged messages. Default: they fail there. */
+  /** Whether reads continue after damaged messages. Default: they fail there. */
   readonly skipsDamaged?: SkipsDamaged;
 }
 

@@ -20,7 +20,7 @@ const BATCH_MESSAGES = 64;
 // Messages examined at a time for a pattern that few of them may match.
 const SCAN_MESSAGES = 4096;
 
-/** Whether a read continues behind a damaged message. Called for each of them. */
+/** Whether a read continues after a damaged message. Called for each of them. */
 export type SkipsDamaged = (stream: string, message: DamagedMessage) => boolean;
 
 export class EmbeddedRead implements StreamRead {
@@ -107,7 +107,7 @@ export class EmbeddedRead implements StreamRead {
       if (subject === undefined) return newest;
       return newest.filter((message) => subjectMatches(message.subject, subject));
     }
-    // The messages of one subject have an index, so however far the next one is, it is found.
+    // An index over subjects finds the next message of one subject at any distance.
     const isOne = subject !== undefined && !/[*>]/.test(subject);
     const through = isOne ? this.#last() : Math.min(this.#last(), after + SCAN_MESSAGES);
     const limit = BATCH_MESSAGES;

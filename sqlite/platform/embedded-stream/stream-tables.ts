@@ -69,7 +69,7 @@ export class MessageTable {
     this.#rows.clear();
   }
 
-  /** Drops everything read or added: some of it is no longer true. */
+  /** Drops everything read or added, because some of it is no longer valid. */
   rolledBack(): void {
     this.#rows.clear();
     this.#changed.clear();

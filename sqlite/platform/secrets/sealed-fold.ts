@@ -4,8 +4,8 @@
  *
  * Erased values are missing from the stream, so a member that was away may miss an erasure.
  * Therefore erasures stay in the stream until the sweep after the next one: a member that has
- * applied the previous sweep has missed none. A member that meets a sweep whose predecessor it has
- * not applied compares itself with the whole stream.
+ * applied the previous sweep has missed none. A member that reads a sweep whose predecessor it has
+ * not applied compares its file with the whole stream.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { pause } from '../../../streams/platform/pause.ts';
@@ -36,7 +36,7 @@ export interface SealedFoldOptions {
   readonly file: SecretFile;
   readonly seal: KeyRing;
   readonly random: SealOptions['random'];
-  /** Puts the next key of a change where a start of this member finds it. */
+  /** Stores the next key of a change where this member finds it at its next start. */
   readonly onKeyChange: (next: Uint8Array) => void;
   readonly clock: Clock;
   /** Called with a fault of applying or following; it continues by itself. */

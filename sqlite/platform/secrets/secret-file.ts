@@ -25,7 +25,7 @@ export interface SecretStoreOptions extends SealOptions {
   readonly path: string;
   /** For emptying the log once for many deletions; absent: after each. */
   readonly later?: Later;
-  /** Puts a new master key where a start finds it. False: that place cannot be written. */
+  /** Stores a new master key where the next start finds it. False: that place is not writable. */
   readonly keep?: KeepKey;
 }
 

@@ -13,8 +13,8 @@ export interface Later {
 
 /**
  * Truncates SQLite's write-ahead log after deletions. The log keeps pages as they were before, so
- * deleted data stays on disk until a checkpoint writes the pages into the file and cuts the log to
- * zero. That waits for the disk twice on the calling thread, so frequent deletions share one.
+ * deleted data stays on disk until a checkpoint writes the pages into the file and truncates the
+ * log to zero. That blocks the calling thread for two disk writes, so frequent deletions share one.
  */
 export class WalTruncator {
   readonly #database: SqliteDatabase;

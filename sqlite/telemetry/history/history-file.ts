@@ -11,7 +11,7 @@ import { checksumOf } from '../../platform/row-checksum.ts';
 
 /** Name of the file in its folder. */
 export const HISTORY_FILE = 'history.db';
-/** Chunks are cut at UTC days; a day is a whole number of these since 1970. */
+/** Chunks end at UTC days; a day is a whole number of these since 1970. */
 export const DAY_MS = 86_400_000;
 /** Small steps keep the write-ahead file small; no caller waits for the thread that takes them. */
 const WAL_PAGES = 256;

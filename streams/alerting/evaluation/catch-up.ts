@@ -125,7 +125,8 @@ function sinceOf(state: EvaluationState, rule: EvaluationRule, atMs: number) {
 }
 
 /**
- * Maximum removed rules that are remembered. The resume of an older one says so itself (`fromMs`).
+ * Maximum removed rules that are remembered. When an older one is resumed, the rule itself has the
+ * start (`fromMs`).
  */
 const PAUSED_MAX = 10_000;
 

@@ -14,15 +14,15 @@ import type { InputRow, ObservedRow } from '../../telemetry/metrics/derive.ts';
 import type { PastRuns } from './past-runs.ts';
 import { emptyTimeline, type RunWindow, type Timeline, thinWindow } from './timeline.ts';
 
-/** A rule, as evaluated from a marker on. */
+/** A rule that is active from a marker on. */
 export interface RuleInForce {
   readonly rule: EvaluationRule;
   /**
-   * Observations before it do not count for this rule, which was not active then. -Infinity: from
-   * the beginning.
+   * Observations before this time do not count, because the rule was not active then. -Infinity:
+   * all of them count.
    */
   sinceMs: number;
-  /** For telemetry: silence is no breach before this time; -Infinity: whenever it began. */
+  /** For rules on telemetry: silence is no breach before this time. -Infinity: it always is. */
   breachFromMs: number;
   /** VM ids; undefined = every VM of the project. */
   readonly vms: ReadonlySet<string> | undefined;
@@ -49,7 +49,7 @@ export interface ReportedIncident {
 }
 
 /**
- * The reported state of an instance, known to commits and through them to users. Late observations
+ * The reported state of an instance, as stored in commits and visible to users. Late observations
  * change the truth, but not this.
  */
 export interface Reported {
@@ -215,7 +215,7 @@ export function openIncident({ reported }: Instance): ReportedIncident | undefin
 }
 
 /**
- * True if an incident is open as reported, so that good observations count, whatever the timeline.
+ * True if a reported incident is open, so that good observations count whatever the timeline says.
  */
 export function isOpenInstance(instance: Instance): boolean {
   return instance.decided !== undefined || openIncident(instance) !== undefined;
@@ -317,9 +317,9 @@ export function passDecided({ instances }: SeriesBuffer, nowMs: number): void {
 }
 
 /**
- * Takes over everything that rows had decided when the log was as long as it has been read by now,
- * because none of it can still follow. Otherwise a late sample would be mistaken for one that was
- * folded before.
+ * Takes over every decision in rows that was made before the log grew past the part read so far.
+ * The rest of the log cannot repeat these. Otherwise a late sample would be mistaken for one that
+ * was folded before.
  */
 export function endReplay(buffers: Iterable<SeriesBuffer>): void {
   for (const buffer of buffers) {

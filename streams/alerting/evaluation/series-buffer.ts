@@ -247,9 +247,9 @@ function isSameReading(buffer: SeriesBuffer, first: BufferedInput, second: Buffe
 }
 
 /**
- * True if the service's clock went back since the newest row, which would be refused now; or if the
- * source's clock did: certainly when a later row of the same boot is observed earlier. A row of another boot counts as too late, until the known boot has been silent for
- * longer than the tolerance.
+ * True if a clock went back: the service's if the newest row would be rejected now, the source's if
+ * a later row of the same boot was observed earlier. A row of another boot counts as too late,
+ * until the known boot has been silent for longer than the tolerance.
  */
 function isClockBackwards(buffer: SeriesBuffer, { input, receivedMs }: Arrival): boolean {
   const newest = buffer.rows.at(-1)?.row;
@@ -409,7 +409,7 @@ function appendAge(
   if (powerOf(row) !== 'STOPPED') buffer.newestValueMs = row.observedMs;
   for (const instance of buffer.instances) {
     const open = openIncident(instance);
-    // The firing was reported when time had passed this observation or reached it.
+    // The firing was reported when time had reached or passed this observation.
     if (open && open.firedMs >= row.observedMs) instance.recomputedFromMs ??= beforeMs;
     advanceAge(instance, row);
     if (open || instance.events.length > 0) touch(instance);

@@ -9,7 +9,7 @@
  *
  * "Ahead" means more than a sample may be: `AHEAD_MS_MAX` after the time of the log's own entry. It
  * is a function of the log, so every member and every replay moves the same times. No time is moved
- * to before the present, and nothing recovers or fires by it.
+ * before the present, and nothing fires or recovers because of a move.
  */
 import { isAhead } from '../../platform/clock.ts';
 import {
@@ -53,7 +53,8 @@ export function rebasedIn(states: Iterable<EvaluationState>): number {
 function rebaseBuffers(state: EvaluationState, { vms }: WatchedProject, atMs: number): void {
   for (const { buffers } of vms.values()) {
     for (const buffer of buffers.values()) {
-      // A row observed while the clock was ahead is evidence of data, but not for an hour.
+      // A row observed while the clock was ahead shows that data arrives, but not for the hour to
+      // come.
       buffer.newestValueMs = within(buffer.newestValueMs, atMs);
       buffer.suppressed = buffer.suppressed.map((stretch) =>
         isAhead(stretch.untilMs, atMs) ? { ...stretch, untilMs: atMs } : stretch,

@@ -1,5 +1,5 @@
 /**
- * Everything that the evaluator holds of a partition: the active rules, and for each VM the series
+ * Everything that the evaluator holds for a partition: the active rules, and for each VM the series
  * buffers that some rule watches, and its facts beside these observations. All of it is soft state:
  * a function of the log from its floor, and of the seed.
  *
@@ -70,7 +70,7 @@ export interface EvaluationCounters {
   rebased: number;
   /** Past firings and corrections found too late for the instance's machine to take them. */
   unrecorded: number;
-  /** Observations on which a rule could not be evaluated, by a fault of ours. */
+  /** Observations on which a rule could not be evaluated because of a bug in this program. */
   failures: number;
 }
 
@@ -348,7 +348,7 @@ export function retiredOf({ retired }: EvaluationState, project: string): Map<st
 /**
  * True for observations from before the VM's retirement, which only go to history. Live, a
  * retirement later than the row's receipt was recorded by a clock that has been set back since. In
- * a log that is read again, rows may have recorded it before its entry comes.
+ * a log that is read again, rows may record it before its entry arrives.
  */
 export function isBeforeRetirement(
   { isLive }: EvaluationState,

@@ -51,7 +51,8 @@ const INTERVAL_MS = 30_000;
  */
 const SILENCE_MS = GAP_TOLERANCE_MS + INTERVAL_MS;
 /**
- * Time for which an ended outage still suppresses silence from its time, ms, until its rows settle.
+ * Time for which an ended outage still suppresses silence that began during it, ms, until its rows
+ * settle.
  */
 const RETAINED_MS = 2 * LATENESS_MS;
 
@@ -60,7 +61,7 @@ export function blindWindow(lastTickMs: number, atMs: number): Stretch {
   return { fromMs: lastTickMs, untilMs: atMs + INTERVAL_MS };
 }
 
-/** Records the facts of VMs from before the log, from rows and history. */
+/** Records facts about VMs from before the log, as known from rows and history. */
 export function recordLastObservations(
   state: EvaluationState,
   observed: Iterable<LastObservation>,
@@ -91,7 +92,7 @@ export function* addSilentVms(state: EvaluationState): Steps<void> {
 }
 
 /**
- * The project's VMs; by their names if the quota may not suffice for all, because the order of
+ * The project's VMs, sorted by name if the quota may be too small for all, because the order of
  * facts is not that of the log, and differs between members.
  */
 function vmsToAdd({ facts, instances, instancesMax }: WatchedProject, each: number) {

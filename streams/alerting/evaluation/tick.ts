@@ -1,6 +1,6 @@
 /**
- * The passing of time: the changes by a tick. It takes the liveness report, fires rules on the age
- * of telemetry (`telemetry-silence.ts`), and forgets series that have been silent for long.
+ * The passing of time: the changes that a tick causes. It takes the liveness report, fires rules on
+ * the age of telemetry (`telemetry-silence.ts`), and forgets series that have been silent for long.
  */
 
 import type { Steps } from '../../platform/operators.ts';

@@ -197,7 +197,7 @@ export function elapse(
 ): boolean {
   if (timeline.firing || timeline.phase !== GOOD) return false;
   const { startMs, dueMs } = breachAfter(timeline, rule, breachFromMs);
-  // At exactly that time, an observation may still arrive, which is not old.
+  // An observation of exactly that time may still arrive, and it is not old.
   if (nowMs <= dueMs) return false;
   timeline.firing = true;
   timeline.firedMs = dueMs;

@@ -1,7 +1,7 @@
 /**
  * Use of a project's daily limits by a change: bytes of commits, and things made and deleted. Only
- * changes by callers count: evaluation, deliveries, timers and operators never use up what people
- * have.
+ * changes by callers count: evaluation, deliveries, timers and operators never use up a project's
+ * limits.
  */
 import type { Actor, Decision, InstanceStep } from './commit.ts';
 

@@ -1,6 +1,6 @@
 /**
  * Bodies of commits from the EVENTS stream, from any adapter. Requests in the stream's order share
- * one read; an earlier body has a read of its own.
+ * one read; an earlier body is read separately.
  */
 import type { Stream, StreamMessage } from '../stream.ts';
 import { EVENTS_STREAM } from './events.ts';
@@ -39,7 +39,7 @@ export class CommitBodiesOfStream {
     return this.#current.sequence === sequence ? this.#current : undefined;
   }
 
-  /** After a message that cannot be read, the next request begins behind it. */
+  /** After a message that cannot be read, the next request starts after it. */
   async #next(): Promise<IteratorResult<StreamMessage> | undefined> {
     try {
       return await this.#messages?.next();

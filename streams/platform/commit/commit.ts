@@ -69,7 +69,7 @@ export interface Decision {
   readonly records: readonly RecordChange[];
   /** Rows of ended instances that are removed after their retention. Absent = none. */
   readonly forgotten?: readonly InstanceRef[];
-  /** Start of the chain after a truncation of audit. Absent = no truncation. */
+  /** Start of the chain after the audit log was truncated. Absent = it was not. */
   readonly truncation?: ChainStart;
 }
 

@@ -7,13 +7,14 @@ import { partitionOf, type StreamSpec } from '../stream.ts';
 /** Name of the stream that carries commits. */
 export const EVENTS_STREAM = 'EVENTS';
 
-/** Sentence for the operator when the stream is missing on NATS. */
+/** Message for the operator when the stream is missing on NATS. */
 export const EVENTS_MISSING =
   'EVENTS is missing on NATS. Keep the data folders: run "svc admin restore-events" on the member that ' +
   'has applied most, or restore a backup with "svc restore"';
 
 const RETENTION_MS = 30 * 86_400_000;
-// Longer than a writer keeps repeating an append; its predecessor skips a later copy.
+// Longer than a writer repeats an append. A copy stored even later is skipped, because its
+// predecessor is no longer the head.
 const DUPLICATE_WINDOW_MS = 120_000;
 
 /** The EVENTS stream of a deployment. */

@@ -46,7 +46,7 @@ export function* pagesAfter<T>(
 }
 
 /**
- * Cuts `items` (one more than requested, if there are more) to `limit` and adds the next position.
+ * Shortens `items` (one more than requested, if available) to `limit` and adds the next position.
  */
 export function pageOf<T>(
   items: readonly T[],

@@ -55,7 +55,7 @@ export interface InstanceFilter {
   readonly incident?: string;
 }
 
-/** Status of an incident; while it fires, whether someone has taken notice. */
+/** Status of an incident; while it fires, whether someone has acknowledged it. */
 export const INCIDENT_STATUSES = [
   ...(['FIRING', 'ACKNOWLEDGED', 'SNOOZED', 'ACKNOWLEDGED_SNOOZED'] as const),
   ...(['RECOVERED', 'RETIRED'] as const),

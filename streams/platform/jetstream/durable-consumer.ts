@@ -108,7 +108,8 @@ class JetStreamConsumer implements Consumer {
           for await (const message of pull) {
             const delivery = this.#deliveryOf(message);
             if (!this.#closed) yield delivery;
-            // It arrived while the receiver was closing: for another one, without the ack-wait.
+            // It arrived while the receiver was closing. Another receiver gets it at once, not
+            // after the ack-wait.
             else await delivery.nak(0);
           }
         } catch (error) {

@@ -49,11 +49,11 @@ export interface JetStreamOptions extends JetStreamConnectionOptions {
   readonly replicas?: Copies;
   /** Identities of new streams. Default: the system's generator. */
   readonly random?: Random;
-  /** Called after this process has made a missing stream again. */
+  /** Called after this process has recreated a missing stream. */
   readonly onMadeAgain?: (stream: string) => void;
 }
 
-/** Unanswered appends after which the server is asked whether it answers at all. */
+/** Number of unanswered appends after which the server is probed. */
 const UNANSWERED_MAX = 2;
 /** Time for which an unanswered append counts, ms: members append at least every 12 s. */
 const UNANSWERED_MS = 30_000;
@@ -77,8 +77,8 @@ const MADE_WAIT_MS = 200;
 /** Delay before a missing stream is checked a second time and recreated, ms. */
 const MISSING_MS = 500;
 /**
- * Sequences that a recreated stream leaves out. Other processes have read further than this one by
- * less than that.
+ * Number of sequences that a recreated stream skips. Other processes have read further than this
+ * one, but by less than that.
  */
 const LEFT_OUT = 1_000_000;
 
@@ -336,7 +336,7 @@ export class JetStream implements Stream {
     }
   }
 
-  /** Makes a log again that is missing twice. */
+  /** Recreates a log that was found missing twice. */
   async #makeAgain(spec: StreamSpec): Promise<StreamState> {
     await this.#connection.pause(MISSING_MS);
     return this.ensure(spec);
@@ -498,7 +498,7 @@ function limitsOf(config: StreamConfig): string[] {
   const limits = {
     max_msgs: config.max_msgs,
     max_bytes: config.max_bytes,
-    // 1 is compared as the value that the specification requests.
+    // A table requests 1, and `streamLosses` compares that one.
     max_msgs_per_subject: config.max_msgs_per_subject === 1 ? -1 : config.max_msgs_per_subject,
     max_msg_size: config.max_msg_size,
   };

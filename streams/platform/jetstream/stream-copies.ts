@@ -32,7 +32,7 @@ export interface StreamDescription {
     /** Copies that are up to date, including the leader. */
     readonly current: number;
   };
-  /** Server that answers for it; absent: none at the moment. */
+  /** Server that leads it; absent: none does at the moment. */
   readonly leader?: string;
   readonly followers: readonly Follower[];
 }

@@ -102,8 +102,8 @@ export class JetStreamRead implements StreamRead {
     const { connection, stream, untilEnd } = this.#options;
     let pending = info.num_pending;
     let deliveries = 0;
-    // The client then stops its watch over heartbeats, and resumes once the consumer answers:
-    // never, as long as the server that had both is away.
+    // The client then stops watching heartbeats until the consumer answers. It never answers while
+    // the server that held both is down.
     let isBroken = false;
     const undo = connection.onBroken(() => {
       isBroken = true;
@@ -146,7 +146,7 @@ export class JetStreamRead implements StreamRead {
 
   /**
    * In a cluster, the consumer may be on a server whose copy lacks acknowledged messages. When the
-   * copy has no more, this asks the leader whether it has, and waits a little if so.
+   * copy has no more, this asks whether the leader has more, and if so waits briefly.
    */
   async #isCopyBehind(): Promise<boolean> {
     const { connection, stream, subject = '>', from, untilEnd } = this.#options;

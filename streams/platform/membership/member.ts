@@ -53,8 +53,8 @@ const LOOK_MS = 250;
 const FORGOTTEN_MS = 3_600_000;
 const RETRY_MS = 250;
 /**
- * Time without a response after which a row is written again, ms: before the member must stop
- * acting.
+ * Time without a response after which a row is written again, ms; shorter than the time after which
+ * the member must stop acting.
  */
 const ANSWER_MS = 1_000;
 /** Interval between checks whether missed commits have been applied, ms. */
@@ -514,7 +514,7 @@ class Member implements Membership {
     // With a wrong clock it acts for no share, but can still hand over its shares.
     if (this.#state !== 'acting' || (isRefused && !this.#isClockWrong())) return;
     const elapsedMs = this.#elapsed();
-    // Until then another member may act under a lease of the table before.
+    // Until then another member may act under a lease of the previous table.
     if (elapsedMs - this.#replacedMs < LIVE_MS) return;
     const isSettled = elapsedMs - this.#settledSinceMs >= SETTLED_MS;
     const planned = this.#roster.plan(isSettled);

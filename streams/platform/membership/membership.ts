@@ -18,7 +18,10 @@ export interface Ownership {
    * Position in SAMPLES up to which the owner of the partition has decided; undefined if unknown.
    */
   decidedBy(partition: number): number | undefined;
-  /** Calls `listener` when this member starts or stops acting for something. Returns its undo. */
+  /**
+   * Calls `listener` when this member starts or stops acting for something. Returns a function that
+   * removes it.
+   */
   onChange(listener: () => void): () => void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A position of each partition in one stream, as a member's record says it. Most partitions share a
- * position, so a record names that one, and the partitions that differ: at most 64, about a
+ * A position of each partition in one stream, as stored in a member's record. Most partitions share
+ * a position, so a record names that one, and the partitions that differ: at most 64, about a
  * kilobyte.
  */
 import { PARTITIONS } from '../stream.ts';

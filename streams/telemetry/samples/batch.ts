@@ -165,7 +165,7 @@ interface KnownLayout {
 
 /** Layouts cached across batches; beyond the bound the cache is emptied. */
 const LAYOUTS_KEPT_MAX = 20_000;
-/** Bound of the characters of their series keys: usual layouts of a fleet take a few thousand. */
+/** Maximum characters of their series keys: usual layouts of a fleet take a few thousand. */
 const LAYOUT_CHARACTERS_MAX = 4 * 1024 * 1024;
 /** No series key contains this character, so it joins keys unambiguously. */
 const SEPARATOR = '\n';
@@ -392,7 +392,7 @@ class RowColumns {
     return this.count++;
   }
 
-  /** Copies of the columns, cut to length; the rows are removed. */
+  /** Copies of the columns, trimmed to the number of rows; the rows are removed. */
   take(): Omit<SampleBatch, 'count' | 'receivedMs' | 'vms' | 'layouts' | 'strings' | 'values'> {
     const count = this.count;
     this.count = 0;

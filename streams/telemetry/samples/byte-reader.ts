@@ -49,7 +49,7 @@ export class ByteReader {
     return this.#bytes[this.#take(1)] as number;
   }
 
-  /** The next byte, which is not passed; undefined at the end. */
+  /** The next byte, without advancing; undefined at the end. */
   peek(): number | undefined {
     return this.#bytes[this.#at];
   }

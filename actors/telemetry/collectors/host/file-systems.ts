@@ -226,7 +226,7 @@ export function parseStatLine(
   if (block === undefined || all === undefined || free === undefined) return undefined;
   if (available === undefined || path === undefined || free > all) return undefined;
   const used = all - free;
-  // A file system without capacity (like /proc) has no size, and so no reading.
+  // A file system without capacity (like /proc) has no size and therefore no reading.
   if (used + available === 0) return undefined;
   return { path, sizeBytes: (used + available) * block, usedBytes: used * block };
 }

@@ -101,7 +101,7 @@ function match(read: {
   return { domains, changed, listed };
 }
 
-/** More than libvirt's maximum of vCPUs, disks or interfaces in one domain. */
+/** Above libvirt's maximum number of vCPUs, disks or interfaces in one domain. */
 const INDEX_MAX = 8_192;
 
 /**

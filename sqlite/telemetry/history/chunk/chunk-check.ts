@@ -65,7 +65,8 @@ export function checkSomeChunks(database: SqliteDatabase, after: number): CheckS
   let [chunks, rows, samples, bytes] = [0, 0, 0, 0];
   for (const place of places) {
     const found = inspect(place, () => read.get(place.chunk)?.data, names);
-    // It was merged into another or dropped: the merged one has a higher id and is checked later.
+    // It was merged into another chunk or dropped. The merged one has a higher id and is checked
+    // later.
     if (found === undefined) continue;
     chunks++;
     rows += place.rows;

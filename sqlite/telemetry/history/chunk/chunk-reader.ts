@@ -54,8 +54,9 @@ export class ChunkReader {
   }
 
   /**
-   * The VM's chunks that touch the time range, cut to it, oldest chunk of each day first: the order
-   * of precedence in `mergeRows`. Throws `HistoryError` DAMAGED and never returns a part.
+   * The VM's chunks that touch the time range, trimmed to it, oldest chunk of each day first: the
+   * order of precedence in `mergeRows`. Throws `HistoryError` DAMAGED rather than return an
+   * incomplete result.
    */
   read(request: RowsRequest, isCancelled: () => boolean = () => false): VmRows[] {
     const vm = this.#vmId.get(request.project, request.vm)?.id;

@@ -203,7 +203,7 @@ export class HeadSegment implements Segment {
   /** Loads nothing: `refresh` has loaded the requested columns. */
   load(): void {}
 
-  /** Use does not matter here: the head itself is bounded. */
+  /** No use is recorded here, because the head itself is bounded. */
   touch(): void {}
 
   run(column: string): ColumnRun | undefined {

@@ -104,7 +104,7 @@ const TIGHT_SHARE = 3 / 4;
  * thresholds", 1998.)
  */
 const SHARE_OF_FREE = 1 / 8;
-/** It may take this share of all memory in any case: large projects do not block small ones. */
+/** A project may always take this share of all memory: large projects do not block small ones. */
 const SMALL_SHARE = 1 / 64;
 /** The fair share is recomputed once this share of all memory has changed hands. */
 const MOVED_SHARE = 1 / 256;

@@ -1,8 +1,8 @@
 /**
  * Writer and reader of checkpoints: `ByteWriter` and `ByteReader`, with the frequent values of a
  * state. Times are close to the one written before them, readings are close to the one before them
- * in their series, and a text may hold half of a surrogate pair, which UTF-8 cannot. Every double
- * is restored bit for bit; NaN has one form.
+ * in their series, and a text may hold half of a surrogate pair, which UTF-8 cannot encode. Every
+ * double is restored bit for bit; every NaN is restored as the same NaN.
  */
 import { Buffer } from 'node:buffer';
 import { ByteReader, malformed } from '../../../telemetry/samples/byte-reader.ts';
@@ -12,9 +12,9 @@ import { ByteWriter, RAW_SCALE } from '../../../telemetry/samples/byte-writer.ts
 const tag = (size: number): number => (RAW_SCALE << 3) | size;
 /** The reading before this one, again. */
 const SAME = tag(2);
-/** Difference to the reading before this one, as a zigzag varint. */
+/** Difference from the reading before this one, as a zigzag varint. */
 const DIFFERENCE = tag(3);
-/** A time that no difference restores, as its eight bytes. */
+/** A time that no difference restores exactly, stored as its eight bytes. */
 const ABSOLUTE = tag(4);
 const ZERO = tag(5);
 const INFINITE = tag(6);
@@ -46,7 +46,7 @@ export class CheckpointWriter extends ByteWriter {
     this.bytes(Buffer.from(value, 'utf16le'));
   }
 
-  /** A time, usually Unix ms: the difference to the last one. */
+  /** A time, usually Unix ms: stored as the difference from the previous one. */
   time(ms: number): void {
     if (ms === 0 && !Object.is(ms, -0)) this.u8(ZERO);
     else if (ms === Number.POSITIVE_INFINITY) this.u8(INFINITE);
@@ -62,7 +62,7 @@ export class CheckpointWriter extends ByteWriter {
     }
   }
 
-  /** Any double, by its difference to `before` if that is shorter. */
+  /** Any double, stored as its difference from `before` if that is shorter. */
   reading(value: number, before: number): void {
     if (Object.is(value, before)) {
       this.u8(SAME);

@@ -1,14 +1,14 @@
 /**
  * Bytes of a checkpoint of evaluation: the state of one partition between two entries, so that a
- * start folds only the entries that follow. A restored state and the following entries give the
- * edges that the original gives.
+ * restart folds only the entries after it. A restored state and the following entries lead to the
+ * same edges as the original state.
  *
  *     head    everything that belongs to no VM
  *     VMs     one part for each, in any order: those that did not change keep their bytes
  *     edges   undecided ones, which are kept beside the state
  *
  * Each part ends with a checksum over its bytes and its name. Routes and plans of rows, sets of a
- * rule's VMs and sums are rebuilt. The head has the sums as well, so that a missing VM is noticed.
+ * rule's VMs and sums are rebuilt. The head also stores the sums, so that a missing VM is noticed.
  */
 import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
@@ -43,12 +43,12 @@ import {
 } from './vm-form.ts';
 
 /**
- * Raised when the encoding or the meaning of the folded state changes. A checkpoint of another form
- * is not restored.
+ * Raised when the encoding or the meaning of the folded state changes. A checkpoint in another
+ * format is not restored.
  */
 export const CHECKPOINT_FORM = 2;
 
-/** A checkpoint, or a part of one, that differs from the written one or has another form. */
+/** A checkpoint, or a part of one, that is damaged or has another format. */
 export class DamagedCheckpoint extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -57,8 +57,8 @@ export class DamagedCheckpoint extends Error {
 }
 
 /**
- * All that a checkpoint has of one VM: retirement, facts, buffers with rows, instances. The VMs that
- * a data center holds follow in further pieces of it.
+ * Everything that a checkpoint stores about one VM: retirement, facts, buffers with rows,
+ * instances. VMs held by a data center's instance follow in further pieces.
  */
 export interface EncodedVm {
   readonly project: string;
@@ -143,13 +143,13 @@ const projectHead = record<ProjectHead>({
   vms: number,
 });
 
-/** Totals that the parts of all VMs must reach. */
+/** Totals that the parts of all VMs must add up to. */
 interface Census {
   readonly projects: readonly ProjectHead[];
   readonly facts: number;
   readonly retired: number;
   readonly open: number;
-  /** VMs that instances of data centers hold. */
+  /** VMs held by instances of data centers. */
   readonly held: number;
 }
 
@@ -216,7 +216,7 @@ export function restoreHead(head: Uint8Array): EvaluationState {
   });
 }
 
-/** Adds a piece of a VM. After an error the state is of no use. Throws `DamagedCheckpoint`. */
+/** Adds a piece of a VM. After an error the state is unusable. Throws `DamagedCheckpoint`. */
 export function restoreVm(state: EvaluationState, { project, vm, piece, data }: EncodedVm): void {
   const { shared } = restorationOf(state);
   if (piece > 0) {
@@ -229,7 +229,7 @@ export function restoreVm(state: EvaluationState, { project, vm, piece, data }: 
   decoded(data, vmName(project, vm), (reader) => readVm(reader, { state, project, vm }, shared));
 }
 
-/** Ends the restoration: all VMs that the head counts are present. Throws `DamagedCheckpoint`. */
+/** Ends the restoration, after all VMs counted in the head. Throws `DamagedCheckpoint`. */
 export function endRestore(state: EvaluationState): void {
   const { expected } = restorationOf(state);
   const restored = censusOf(state);
@@ -335,7 +335,7 @@ function decoded<T>(data: Uint8Array, name: string, read: (reader: CheckpointRea
   }
 }
 
-/** Parts of another form, and of another name, have another checksum. */
+/** Parts with another format or another name have another checksum. */
 function checksum(name: string, content: Uint8Array): number {
   return crc32(content, crc32(`${CHECKPOINT_FORM} ${name}`));
 }

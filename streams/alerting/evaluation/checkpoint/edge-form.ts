@@ -1,4 +1,4 @@
-/** Forms of edges, and of the parts of a state that a project's other values are made of. */
+/** Forms of edges, and of the types that a project's other values consist of. */
 import type { RunEvent } from '../../../../machines/alerting/alert-instance-path.ts';
 import type { MissingReason } from '../../../../machines/alerting/incident.ts';
 import type { Edge, InstanceKey, ObservedValue } from '../../../telemetry/entry.ts';

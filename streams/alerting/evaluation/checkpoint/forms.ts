@@ -1,6 +1,6 @@
 /**
- * Forms of values in a checkpoint, put together from small ones. A record names a form for every
- * field of its type: a field that is added to the type and forgotten here does not compile.
+ * Forms of values in a checkpoint, composed of small ones. A record names a form for every field of
+ * its type: a field that is added to the type and forgotten here does not compile.
  *
  *     record   a mask (flags, and which optional fields are present), then the present fields
  *     list     the number of items, then each
@@ -109,7 +109,7 @@ export function optional<T>(form: Form<T>): Form<T | undefined> {
   return { ...maybe(form), inMask: 'ABSENT' };
 }
 
-/** One of a few words, by its position in `known`. Any other word is stored as text. */
+/** One of a few words, stored as its position in `known`. Any other word is stored as text. */
 export function word<T extends string>(known: readonly T[]): Form<T> {
   return {
     write(to, value) {
@@ -140,7 +140,7 @@ export function oneOf<T extends number>(known: readonly T[]): Form<T> {
   };
 }
 
-/** A list. @param itemBytes least size of an item, by which a damaged length is recognised */
+/** A list. @param itemBytes minimum size of an item, used to detect a damaged length */
 export function list<T>({ write, read }: Form<T>, itemBytes = 1): Form<T[]> {
   return {
     write(to, items) {

@@ -118,7 +118,7 @@ export const decidedFields = {
   dataMissing: flag,
   missingReason: optional(missingReason),
   missingSinceMs: optional(time),
-  // Absent is false everywhere, except that false says so.
+  // Readers take an absent flag for false, but a stored false stays a stored false.
   evaluatorFailed: optional(yesOrNo()),
   corrected: optional(yesOrNo()),
   heldVms: optional(list(text)),
@@ -147,7 +147,7 @@ export const instanceFields = record<Omit<Instance, InstanceElsewhere>>({
   held: maybe(heldElsewhere),
   unreported: maybe(event),
   pastRuns: maybe(pastRuns),
-  // A last observation placed for a silent VM leaves events until the next change.
+  // The last observation added for a silent VM leaves events here until the next change.
   events: list(event, 5),
   before: maybe(record({ firedMs: time, startedMs: time })),
   failure: maybe(text),

@@ -30,7 +30,7 @@ interface Shape {
   readonly inputs: readonly (MetricInput | undefined)[];
   /** Slots of the stored readings, in increasing order. */
   readonly slots: readonly number[];
-  /** Everything that is stored of the shape. */
+  /** Everything stored about the shape. */
   readonly content: string;
 }
 
@@ -280,8 +280,8 @@ const NO_READINGS: ArrayLike<number> = [];
 const readings: number[] = [];
 
 /**
- * Reads a row with its readings; `last` are those of the last row of its shape. It has the shape of
- * arriving rows in memory, so that both are read at the same speed.
+ * Reads a row with its readings; `last` are those of the last row of its shape. The objects have
+ * the same hidden class as arriving rows, so that both are read at the same speed.
  */
 function readRow(
   from: CheckpointReader,

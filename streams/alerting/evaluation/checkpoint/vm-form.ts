@@ -1,6 +1,6 @@
 /**
- * Form of everything that a state holds of one VM: its retirement, its facts, and, in a project with
- * rules, its buffers with rows and instances. It names rules by their ids, so that it does not
+ * Form of everything that a state holds about one VM: its retirement, its facts, and, in a project
+ * with rules, its buffers with rows and instances. It names rules by their ids, so that it does not
  * change with the rules of other VMs.
  */
 import type { RetiredVm } from '../../../telemetry/entry.ts';
@@ -101,7 +101,7 @@ const instanceHead = record<InstanceHead>({
   isOpen: flag,
 });
 
-/** Appends all of a VM. */
+/** Appends everything about a VM. */
 export function writeVm(to: CheckpointWriter, { state, project, vm }: Place): void {
   const watched = state.projects.get(project)?.vms.get(vm);
   vmHead.write(to, {
@@ -116,7 +116,9 @@ export function writeVm(to: CheckpointWriter, { state, project, vm }: Place): vo
   writeRows(to, buffers);
 }
 
-/** Reads all of a VM into the state, which does not hold it yet. Throws `DamagedBytes`. */
+/**
+ * Reads everything about a VM into the state, which does not hold it yet. Throws `DamagedBytes`.
+ */
 export function readVm(from: CheckpointReader, place: Place, shared: Shared): void {
   const { state, project: id, vm } = place;
   const { retired, facts, watched } = vmHead.read(from);
@@ -155,7 +157,7 @@ interface HeldPiece {
   readonly vms: ReadonlyMap<string, number>;
 }
 
-/** Maximum held VMs of a piece: under a millisecond to write, and two to read. */
+/** Maximum held VMs per piece, so that it takes under 1 ms to write and under 2 ms to read. */
 const HELD_AT_ONCE = 1_000;
 
 const heldPiece = record<HeldPiece>({ buffer: text, rule: text, vms: map(text, time) });

@@ -417,14 +417,14 @@ async function listRules({ call, demo }: ServiceUnderTest): Promise<SavedRule[]>
   return body.rules as SavedRule[];
 }
 
-/** Including past ones, which only people may read. */
+/** The project's maintenance windows, including past ones, which only people may read. */
 async function listWindows(person: Person, projectName: string): Promise<object[]> {
   const request = { projectName, includeOver: true };
   const service = 'monitoring.v1.MaintenanceService';
   return (await person.call(`${service}/ListMaintenanceWindows`, request)).windows as object[];
 }
 
-/** Another user, through the API. */
+/** Changes the rule through the API, as another user would. */
 async function changeRule(program: ServiceUnderTest, changes: object): Promise<void> {
   const [rule] = await listRules(program);
   const answer = await program.call('monitoring.v1.AlertService/SaveAlertRule', {
