@@ -13,7 +13,7 @@ import type { Instance } from './instance.ts';
 import type { EvaluatedEntry } from './pipeline.ts';
 import { PathRecorder, type RecomputedPath } from './recompute-path.ts';
 import type { EvaluationState } from './state.ts';
-import { evaluateStored, instancesOf, type StoredSamples } from './stored-samples.ts';
+import { evaluateStored, type StoredSamples } from './stored-samples.ts';
 import { BOOT_GRACE_MS } from './timeline.ts';
 
 /**
@@ -31,7 +31,7 @@ export interface VmPreviewOptions extends StoredSamples {
 
 /** Result of the rule on one VM, and the amount of data behind it. */
 export interface VmPreview {
-  /** By start, then by labels. */
+  /** Oldest first; those of several series by start. */
   readonly firings: readonly PreviewedFiring[];
   /** Number of sampling intervals in the window in which the metric had a value. */
   readonly evaluated: ObservedIntervals;
@@ -74,40 +74,27 @@ export function telemetryFromMs(
 
 /** Throws only the errors of `checkpoint`. */
 export function previewVm(options: VmPreviewOptions): VmPreview {
-  const { rule, columns, fromMs, toMs, quiet } = options;
-  const { timesMs } = columns;
+  const { rule, columns, fromMs, toMs } = options;
   const firings = new Firings();
   const paths = options.withPaths ? new Paths(options) : undefined;
-  const firstRow = timesMs.findLastIndex((timeMs) => timeMs <= fromMs) + 1;
+  const evaluated = new ObservedIntervals();
+  let reachesBack = false;
+  const firstRow = columns.timesMs.findLastIndex((timeMs) => timeMs <= fromMs) + 1;
   const log = { markerMs: fromMs, firstRow, untilMs: toMs };
-  /** Times of folded rows in which the metric had a value, oldest first. */
-  const folded: number[] = [];
-  let isKnownBefore = false;
   evaluateStored(options, log, ({ entry, state, edges }) => {
     firings.take(edges);
     paths?.take({ state, edges });
     if (entry.kind === 'rules') {
-      isKnownBefore = hasValueSince(state, rule.project, Number.MIN_SAFE_INTEGER);
+      reachesBack = hasValueSince(state, rule.project, Number.MIN_SAFE_INTEGER);
     }
     if (entry.kind !== 'batch') return;
     const { receivedMs } = entry.batch;
-    if (hasValueSince(state, rule.project, receivedMs)) folded.push(receivedMs);
+    if (!hasValueSince(state, rule.project, receivedMs)) return;
+    evaluated.add(receivedMs);
+    reachesBack ||= receivedMs <= fromMs + GAP_TOLERANCE_MS;
   });
-  for (let i = 0; i < firstRow && !isKnownBefore; i++) isKnownBefore = quiet?.hasValue(i) === true;
-  const evaluated = new ObservedIntervals();
-  for (let i = firstRow, next = 0; i < timesMs.length; i++) {
-    const timeMs = timesMs[i] ?? 0;
-    const isFolded = folded[next] === timeMs;
-    if (isFolded) next++;
-    if (quiet?.hasValue(i) ?? isFolded) evaluated.add(timeMs);
-  }
-  const { firstMs = Number.POSITIVE_INFINITY } = evaluated;
-  return {
-    firings: firings.list(),
-    evaluated,
-    reachesBack: isKnownBefore || firstMs <= fromMs + GAP_TOLERANCE_MS,
-    paths: paths?.end(firstRow) ?? new Map<string, RecomputedPath>(),
-  };
+  const recorded = paths?.end() ?? new Map<string, RecomputedPath>();
+  return { firings: firings.list(), evaluated, reachesBack, paths: recorded };
 }
 
 /** The path of an instance without samples in the window, of which nothing is known. */
@@ -138,8 +125,7 @@ class Firings {
   }
 
   list(): PreviewedFiring[] {
-    const byLabels = (a: PreviewedFiring, b: PreviewedFiring) => (a.labels < b.labels ? -1 : 1);
-    return this.#all.toSorted((a, b) => a.startedMs - b.startedMs || byLabels(a, b));
+    return this.#all.toSorted((a, b) => a.startedMs - b.startedMs);
   }
 }
 
@@ -159,13 +145,8 @@ class Paths {
     for (const [labels, instance] of this.#instances()) this.#recorderOf(labels).observe(instance);
   }
 
-  /** @param firstRow the first row of the window */
-  end(firstRow: number): ReadonlyMap<string, RecomputedPath> {
+  end(): ReadonlyMap<string, RecomputedPath> {
     const last = new Map(this.#instances());
-    const { quiet } = this.#options;
-    for (const [labels, recorder] of this.#recorders) {
-      if (quiet) recorder.addValueTimes(quiet.valueTimes(labels, firstRow));
-    }
     return new Map(
       [...this.#recorders].map(([labels, recorder]) => [labels, recorder.end(last.get(labels))]),
     );
@@ -174,8 +155,11 @@ class Paths {
   /** As of the last entry. */
   *#instances(): Generator<[labels: string, instance: Instance]> {
     const { rule, vm } = this.#options;
-    if (!this.#state) return;
-    for (const one of instancesOf(this.#state, rule, vm)) yield [one.buffer.labels, one];
+    const watched = this.#state?.projects.get(rule.project)?.vms.get(vm);
+    for (const { labels, instances } of watched?.buffers.values() ?? []) {
+      const [instance] = instances;
+      if (instance) yield [labels, instance];
+    }
   }
 
   #recorderOf(labels: string): PathRecorder {

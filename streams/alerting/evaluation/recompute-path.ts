@@ -86,7 +86,7 @@ export class PathRecorder {
   readonly #events: ObservedEvent[] = [];
   readonly #samples: ObservedValue[] = [];
   /** Times of observed values, oldest first: the last one before the stretch, and those in it. */
-  #valueTimes: number[] = [];
+  readonly #valueTimes: number[] = [];
 
   constructor(stretch: Stretch) {
     this.#stretch = stretch;
@@ -101,11 +101,6 @@ export class PathRecorder {
   observe(instance: Instance): void {
     if (instance.pastRuns) pastEvents(instance, this.#lastMs).forEach(this.#add);
     this.#takeValue(instance);
-  }
-
-  /** Adds the times of values in the stretch that were not observed here; some may be known. */
-  addValueTimes(timesMs: readonly number[]): void {
-    this.#valueTimes = [...Float64Array.from([...this.#valueTimes, ...timesMs]).sort()];
   }
 
   /** @param instance as of the last entry; undefined if it is no longer evaluated, or never was */
@@ -171,18 +166,13 @@ interface Stretch {
 /** If nothing is known before the period, it starts with a gap. */
 function gapsOf(valueTimes: readonly number[], { fromMs, toMs }: Stretch): RecomputedGap[] {
   const isKnown = (valueTimes[0] ?? toMs) <= fromMs;
-  const gaps: RecomputedGap[] = [];
-  let lastMs = isKnown ? fromMs : fromMs - GAP_TOLERANCE_MS;
-  const add = (endMs: number): void => {
+  const times = [isKnown ? [] : fromMs - GAP_TOLERANCE_MS, valueTimes, toMs].flat();
+  return times.slice(1).flatMap((endMs, i) => {
+    const lastMs = times[i] ?? endMs;
     const missingMs = lastMs + GAP_TOLERANCE_MS;
-    if (endMs > missingMs) {
-      gaps.push({ startMs: isKnown ? lastMs : Math.max(lastMs, fromMs), missingMs, endMs });
-    }
-    lastMs = endMs;
-  };
-  for (const timeMs of valueTimes) add(timeMs);
-  add(toMs);
-  return gaps;
+    if (endMs <= missingMs) return [];
+    return [{ startMs: Math.max(lastMs, isKnown ? lastMs : fromMs), missingMs, endMs }];
+  });
 }
 
 /** The events, with those of gaps, which the machine takes while the instance fires. */

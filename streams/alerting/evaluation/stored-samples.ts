@@ -12,18 +12,13 @@ import { valuesNow } from '../../platform/operators.ts';
 import type { EvaluationRule, LogEntry } from '../../telemetry/entry.ts';
 import type { VmColumns } from '../../telemetry/samples/columns.ts';
 import { type RowRange, rowBatches } from '../../telemetry/samples/row-batches.ts';
-import type { Instance } from './instance.ts';
 import { createState, type EvaluatedEntry, evaluate, timeOf } from './pipeline.ts';
-import type { QuietRows } from './quiet-rows.ts';
-import type { EvaluationState } from './state.ts';
 
 /** One VM's stored columns, and the rule to evaluate. */
 export interface StoredSamples {
   readonly rule: EvaluationRule;
   readonly vm: string;
   readonly columns: VmColumns;
-  /** Leaves out rows that cannot matter. Absent: all are evaluated. */
-  readonly quiet?: QuietRows;
   /** Called every few hundred rows. Throwing ends the evaluation. */
   readonly checkpoint: () => void;
 }
@@ -48,16 +43,15 @@ export function evaluateStored(
   take: (evaluated: EvaluatedEntry) => void,
 ): void {
   const state = createState({ rules: [], firing: [], isAlwaysListening: true });
-  const { rule, vm, quiet } = stored;
+  const { rule } = stored;
   const marker: LogEntry = { kind: 'rules', atMs: markerMs, upserts: [rule], removals: [] };
   const tick: LogEntry = { kind: 'tick', atMs: untilMs };
-  const after = (i: number): number => quiet?.after(i, instancesOf(state, rule, vm)) ?? i + 1;
   const log = function* (): Generator<LogEntry> {
     yield marker;
-    yield* rows(stored, { first: after(firstRow - 1), after });
+    yield* rows(stored, { first: firstRow });
     yield tick;
   };
-  const past = () => from(rows(stored, { first: quiet?.pastFrom(firstRow) ?? 0, end: firstRow }));
+  const past = () => from(rows(stored, { end: firstRow }));
   valuesNow(
     from(log()).pipe(
       map((entry, i) => ({
@@ -73,19 +67,8 @@ export function evaluateStored(
   );
 }
 
-/** The instances of the state's only rule on a VM. */
-export function* instancesOf(
-  { projects }: EvaluationState,
-  { project }: EvaluationRule,
-  vm: string,
-): Generator<Instance> {
-  for (const { instances } of projects.get(project)?.vms.get(vm)?.buffers.values() ?? []) {
-    yield* instances;
-  }
-}
-
 function* rows({ rule, vm, columns, checkpoint }: StoredSamples, range: RowRange) {
-  let row = 0;
+  let row = range.first ?? 0;
   for (const batch of rowBatches(columns, { project: rule.project, vm }, range)) {
     if (row++ % CHECKPOINT_ROWS === 0) checkpoint();
     yield { kind: 'batch' as const, batch };

@@ -24,11 +24,6 @@ export class ObservedIntervals {
     this.#count++;
   }
 
-  /** Time of the first observation, Unix ms; undefined = none. */
-  get firstMs(): number | undefined {
-    return this.#firstMs;
-  }
-
   get count(): number {
     return this.#count;
   }

@@ -3,7 +3,6 @@ import type { SeriesKey } from '../samples/batch.ts';
 import type { VmColumns } from '../samples/columns.ts';
 import type { Derivation } from './catalogue.ts';
 import {
-  type Derived,
   derive,
   deviceInputsOf,
   type InputRow,
@@ -58,6 +57,11 @@ function deriveInput(
   keys: readonly SeriesKey[],
   input: MetricInput,
 ): DerivedSeries {
+  const from = input.slots.map((slot) => columns.series.get(keys[slot] ?? ''));
+  const compact: MetricInput = {
+    ...input,
+    slots: input.slots.map((slot, i) => (slot < 0 ? -1 : i)),
+  };
   const series = {
     labels: input.labels,
     timesMs: [] as number[],
@@ -67,67 +71,30 @@ function deriveInput(
     capacityChangedMs: [] as number[],
     impossible: [] as ImpossibleValue[],
   };
-  observe(columns, { derivation, keys, input }, ({ value, out, before, after }) => {
+  const out = newDerived();
+  // Two alternating rows: an object for each of 20,000 rows would cost more than the arithmetic.
+  let after = { row: blankRow(from.length), input: compact };
+  let spare = { row: blankRow(from.length), input: compact };
+  let before: InputRow | undefined;
+  for (let i = 0; i < columns.timesMs.length; i++) {
+    fillRow(after.row, columns, from, i);
+    if (!isObserved(derivation, after)) continue;
+    const value = derive(derivation, before, after, out);
     if (out.capacityChanged) series.capacityChangedMs.push(after.row.observedMs);
     if (!Number.isNaN(out.impossible)) {
       series.impossible.push({ timeMs: after.row.observedMs, value: out.impossible });
     }
-    if (Number.isNaN(value)) return;
-    const weight = weightOf(derivation, before, after);
-    series.timesMs.push(after.row.observedMs);
-    series.numerators.push(out.numerator * weight);
-    series.denominators.push(out.denominator * weight);
-    series.values.push(value);
-  });
-  return series;
-}
-
-/** One observation of one label set. Valid until the next one: the object is reused. */
-export interface Observation {
-  /** Index of its row. */
-  i: number;
-  /** NaN = none. */
-  value: number;
-  readonly out: Derived;
-  /** The observation before it; undefined: it is the first. */
-  before: InputRow | undefined;
-  after: InputRow;
-}
-
-/** Passes the observations of one label set to `visit`, oldest first, by the rule of `derive`. */
-export function observe(
-  columns: VmColumns,
-  {
-    derivation,
-    keys,
-    input,
-  }: {
-    readonly derivation: Derivation;
-    /** The series for which the input was made. */
-    readonly keys: readonly SeriesKey[];
-    readonly input: MetricInput;
-  },
-  visit: (observation: Observation) => void,
-): void {
-  const from = input.slots.map((slot) => columns.series.get(keys[slot] ?? ''));
-  const compact: MetricInput = {
-    ...input,
-    slots: input.slots.map((slot, i) => (slot < 0 ? -1 : i)),
-  };
-  // Two alternating rows: an object for each of 20,000 rows would cost more than the arithmetic.
-  let after = { row: blankRow(from.length), input: compact };
-  let spare = { row: blankRow(from.length), input: compact };
-  const found: Observation = { i: 0, value: 0, out: newDerived(), before: undefined, after };
-  for (let i = 0; i < columns.timesMs.length; i++) {
-    fillRow(after.row, columns, from, i);
-    if (!isObserved(derivation, after)) continue;
-    found.i = i;
-    found.value = derive(derivation, found.before, after, found.out);
-    found.after = after;
-    visit(found);
-    found.before = after;
+    if (!Number.isNaN(value)) {
+      const weight = weightOf(derivation, before, after);
+      series.timesMs.push(after.row.observedMs);
+      series.numerators.push(out.numerator * weight);
+      series.denominators.push(out.denominator * weight);
+      series.values.push(value);
+    }
+    before = after;
     [after, spare] = [spare, after];
   }
+  return series;
 }
 
 /**

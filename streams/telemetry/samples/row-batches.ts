@@ -13,13 +13,13 @@ import type { VmColumns } from './columns.ts';
 export function* rowBatches(
   columns: VmColumns,
   vm: VmRef,
-  { first = 0, end = columns.timesMs.length, after = (i) => i + 1 }: RowRange = {},
+  { first = 0, end = columns.timesMs.length }: RowRange = {},
 ): Generator<SampleBatch> {
   const keys = [...columns.series.keys()];
   const series = [...columns.series.values()];
   const shapes = new Map<string, RowShape>();
   let shape: RowShape | undefined;
-  for (let i = first; i < end; i = after(i)) {
+  for (let i = first; i < end; i++) {
     if (shape === undefined || !shape.fits(series, i)) {
       const presence = series.map((column) => (Number.isNaN(column[i]) ? '0' : '1')).join('');
       shape = shapes.get(presence) ?? new RowShape({ keys, presence, vm, columns });
@@ -33,11 +33,6 @@ export function* rowBatches(
 export interface RowRange {
   readonly first?: number;
   readonly end?: number;
-  /**
-   * The row to yield after row `i`, requested together with it: some are left out. Default the next
-   * one.
-   */
-  readonly after?: (i: number) => number;
 }
 
 interface ShapeOf {

@@ -18,7 +18,6 @@ import {
   unknownPath,
   type VmPreview,
 } from '../../../../streams/alerting/evaluation/preview.ts';
-import { quietRows } from '../../../../streams/alerting/evaluation/quiet-rows.ts';
 import type {
   PathSegment,
   RecomputedPath,
@@ -130,7 +129,7 @@ export function previewAlert(
     if (isCancelled()) throw new ReadCancelled();
     const isTraced = request.traced?.vm === vm.id;
     const withPaths = isTraced || request.withInstances === true;
-    const life = { ...lifeOf(request, vm), withPaths, isTraced };
+    const life = { ...lifeOf(request, vm), withPaths };
     const part = previewOne(history, life, vm, isCancelled);
     sum.add(vm.id, part);
     if (isTraced && part.paths) {
@@ -176,7 +175,7 @@ type Part = { readonly expectedSamples: number } & (
 
 function previewOne(
   history: PreviewedHistory,
-  request: AlertPreviewRequest & { readonly withPaths: boolean; readonly isTraced: boolean },
+  request: AlertPreviewRequest & { readonly withPaths: boolean },
   { id: vm, registeredMs, retiredMs }: PreviewedVm,
   isCancelled: () => boolean,
 ): Part {
@@ -201,12 +200,7 @@ function previewOne(
   const checkpoint = (): void => {
     if (isCancelled()) throw new ReadCancelled();
   };
-  // The samples of a traced series are part of the result.
-  const quiet = request.isTraced
-    ? undefined
-    : quietRows({ rule, columns, withInstances: withPaths });
-  const options = { rule, vm, columns, fromMs, toMs, checkpoint, withPaths };
-  const preview = previewVm({ ...options, ...(quiet && { quiet }) });
+  const preview = previewVm({ rule, vm, columns, fromMs, toMs, checkpoint, withPaths });
   // Buffered rows may be older than the VM's registration.
   const knownMs = Math.min(registeredMs, columns.timesMs[0] ?? registeredMs);
   // A VM's alerts end with the VM.
