@@ -11,11 +11,12 @@ export interface VmReporter {
   /** Resource name of a collector's key, or a source of this service. */
   readonly source: string;
   /**
-   * The previous one, whose rows from before `sinceMs` are still stored; absent for the first one.
+   * The previous one, whose rows from before this turn are still stored; absent for the first one.
    */
   readonly before?: string;
   /** Counted from 1. Counters start anew in each turn. */
   readonly turn: number;
+  /** First row of the turn, or departure of a source that the VM has left. */
   readonly sinceMs: number;
   /** Reason of the takeover; absent for the first source. */
   readonly reason?: TakeOver;

@@ -260,7 +260,7 @@ export class VmSources {
       // It did not exist yet, or no longer exists: the source that registers it becomes its source.
       const by = known?.retiredMs === undefined ? known?.reportedBy : undefined;
       if (isGoneFrom(row) || (by && !isOwn(by, me, row))) refused.add(i);
-      else if (by && by.turn > 1 && row.observedMs >= by.sinceMs) {
+      else if (by && by.turn > 1 && row.observedMs >= beganMs(by)) {
         boots.set(i, bootOf(row.boot, String(by.turn)));
       }
     }
@@ -442,9 +442,15 @@ function copyOf(row: Omit<NewestReport, 'observedMs'>): Copy {
   return row.state === PAUSED && row.stateReason !== 'migration' ? 'PAUSED' : 'DOWN';
 }
 
-/** A delayed row that the previous source observed while it reported the VM. */
+/** Beginning of the turn of the source, Unix ms. After its departure, `sinceMs` is another time. */
+function beganMs(by: VmReporter): number {
+  return by.turnsMs?.at(-1) ?? (by.hasLeft ? 0 : by.sinceMs);
+}
+
+/** A delayed row that a source observed in its turn, which is over. */
 function isHistory(by: VmReporter, me: string, { observedMs }: IngestRow): boolean {
-  return me === by.before && observedMs < by.sinceMs;
+  if (observedMs < beganMs(by)) return me === by.before;
+  return me === by.source && by.hasLeft === true && observedMs < by.sinceMs;
 }
 
 /** True if the sender may report the row. */

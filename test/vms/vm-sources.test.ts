@@ -374,6 +374,39 @@ test('SRC-18: rows that waited on disk count for the time in which their source 
   t.match(world.reportedBy(), { source: B.name });
 });
 
+test('SRC-18: a row from the time of a source that has left is not one of the source before it', async (t) => {
+  const { say, rounds, clock, reportedBy } = await openSources(t);
+  await rounds(1, [[A, {}]]);
+  await say(A, AWAY);
+  await rounds(1, [[B, {}]]);
+  const duringB = clock.now() + ROUND_MS / 2;
+  await rounds(1, [[B, {}]]);
+  const beforeB = duringB - 2 * ROUND_MS;
+  await say(B, AWAY);
+  t.equal(await say(A, { observedMs: beforeB }), true, 'a delayed row of its own turn');
+  t.match(reportedBy(), { source: B.name, turn: 2, hasLeft: true });
+  t.equal(await say(A, { observedMs: duringB }), true);
+  t.match(reportedBy(), { source: A.name, turn: 3, sinceMs: duringB });
+});
+
+test('SRC-18: a delayed row of a source that has left does not bring the VM back to it', async (t) => {
+  const { say, rounds, clock, reportedBy, stream } = await openSources(t);
+  await rounds(1, [[A, {}]]);
+  await say(A, AWAY);
+  await rounds(2, [[B, {}]]);
+  const observedMs = clock.now() - ROUND_MS / 2;
+  await say(B, AWAY);
+  t.equal(await say(B, { observedMs }), true);
+  t.match(reportedBy(), { source: B.name, turn: 2, hasLeft: true });
+  const boots: string[] = [];
+  for await (const { entry } of pastEntries(stream, { sequence: 1 })) {
+    if (entry.kind === 'batch') boots.push(String(entry.batch.strings[entry.batch.boot[0] ?? 0]));
+  }
+  t.equal(boots.at(-1), boots.at(-2), 'the same run as the other rows of its turn');
+  await rounds(1, [[A, {}]]);
+  t.match(reportedBy(), { source: A.name, turn: 3 });
+});
+
 test('SRC-18: a member that may not know the source stores nothing, not even from its own hosts', async (t) => {
   const { say, refusals, clock } = await openSources(t);
   t.ok(await say(A));
