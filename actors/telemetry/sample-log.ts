@@ -226,7 +226,7 @@ class UnreadableEntry extends Error {
     const reason = cause instanceof Error ? cause.message : String(cause);
     super(
       `Entry ${sequence} of ${SAMPLES_STREAM} cannot be read: ${reason}. If a newer version wrote it, ` +
-        'update this member. If it is damaged, its content is lost: remove it from NATS with ' +
+        'update this member. If it is damaged, its content is lost: with NATS, remove it by ' +
         `nats stream rmm ${SAMPLES_STREAM} ${sequence}`,
       { cause },
     );

@@ -44,6 +44,7 @@ import { pause } from '../../streams/platform/pause.ts';
 import { systemRandom, ulid } from '../../streams/platform/random.ts';
 import { newestSnapshot, snapshotsStream } from '../../streams/platform/snapshots.ts';
 import type { Stream, StreamState } from '../../streams/platform/stream.ts';
+import { observationRange } from '../../streams/telemetry/entry.ts';
 import { assertNoUnfinishedRestore } from '../admin/backup/restore.ts';
 import {
   type LostEnd,
@@ -176,12 +177,9 @@ interface DamagedSamples {
 
 type OnDamagedSamples = (found: DamagedSamples) => void;
 
-/** Samples are stored within minutes of their observation; later ones are few. */
-const STORED_WITHIN_MS = 10 * 60_000;
-
 /** Responses about that time report `HISTORY_LOST`. */
 function recordDamagedSamples(log: Log, history: History, { damage, timeMs }: DamagedSamples) {
-  history.recordLost({ fromMs: timeMs - STORED_WITHIN_MS, toMs: timeMs });
+  history.recordLost(observationRange(timeMs));
   log.error({ err: damage, part: 'history' }, 'A batch of samples is damaged and was skipped');
 }
 

@@ -243,6 +243,14 @@ export const LATENESS_MS = 300_000;
 /** A sample further ahead of the receiver's clock than this, ms, is rejected. */
 export const FUTURE_MS = 60_000;
 
+/** Samples are stored within minutes of their observation; later ones are few. */
+const STORED_WITHIN_MS = 10 * 60_000;
+
+/** Time in which nearly all samples of an entry were observed, by the time of its storage; Unix ms. */
+export function observationRange(storedMs: number) {
+  return { fromMs: storedMs - STORED_WITHIN_MS, toMs: storedMs + FUTURE_MS };
+}
+
 /**
  * Shortest retention of history, and the age up to which a row is stored, ms. An operator may keep
  * history for longer.

@@ -15,7 +15,7 @@ import type { Ownership } from '../../../streams/platform/membership/membership.
 import { TimeSlices } from '../../../streams/platform/operators.ts';
 import { pause } from '../../../streams/platform/pause.ts';
 import { partitionOf, type Stream, type StreamState } from '../../../streams/platform/stream.ts';
-import { FUTURE_MS, type LivenessReport } from '../../../streams/telemetry/entry.ts';
+import { type LivenessReport, observationRange } from '../../../streams/telemetry/entry.ts';
 import type { PlacedEntry } from '../../../streams/telemetry/entry-codec.ts';
 import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
 import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
@@ -54,8 +54,6 @@ export interface HistoryWriter extends Partial<PastHistory> {
 
 /** Interval of the check whether the evaluator has caught up, ms. */
 const CAUGHT_UP_MS = 50;
-/** Maximum delay from the observation of most samples to their storage, ms. */
-const STORED_WITHIN_MS = 10 * 60_000;
 
 /** The log to read, and the two consumers of its entries: history first, then the evaluator. */
 export interface SamplePipelineDeps {
@@ -263,9 +261,7 @@ export class SamplePipeline implements EvaluatorView {
     this.#partitions.add(partition);
     // Older entries are in chunks on disk. Only the evaluator reads them again.
     if (sequence >= history.floor(partition)) {
-      if (unreadable) {
-        recovery?.recordLost({ fromMs: storedMs - STORED_WITHIN_MS, toMs: storedMs + FUTURE_MS });
-      }
+      if (unreadable) recovery?.recordLost(observationRange(storedMs));
       if (entry.kind === 'batch') history.append(entry.batch, { partition, sequence });
       else history.pass({ partition, sequence });
     }

@@ -98,7 +98,7 @@ class Lab implements VmLab {
       try {
         return await this.#until(what, isReady, log);
       } catch (error) {
-        if (resets === RESETS_MAX) throw error;
+        if (resets === RESETS_MAX || this.#libvirtd?.hasEnded()) throw error;
         await this.virsh('reset', vm);
       }
     }
