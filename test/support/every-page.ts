@@ -23,8 +23,7 @@ export interface View {
   readonly size: typeof DESK;
   readonly theme: 'light' | 'dark';
   /**
-   * Rules of axe-core: all, or only those on colours of the content, or none, if another view has
-   * tested the rest.
+   * Rules of axe-core: all, or only those on colours or none if another view has tested the rest.
    */
   readonly rules: 'all' | 'colours' | 'none';
 }
@@ -116,11 +115,10 @@ async function widthOf(page: Page, screen: number): Promise<unknown> {
 
 /** Findings of axe-core on the current page, one per line. */
 async function violationsOf(page: Page, rules: 'all' | 'colours'): Promise<string[]> {
-  const content = rules === 'all' ? 'document' : "document.querySelector('main')";
   const only = rules === 'all' ? '' : ", runOnly: ['color-contrast']";
   // Leaves out results that are not violations, and reads no style sheet twice.
   return page.evaluate<string[]>(
-    `axe.run(${content}, { resultTypes: ['violations'], preload: false${only} }).then(({ violations }) =>
+    `axe.run({ resultTypes: ['violations'], preload: false${only} }).then(({ violations }) =>
       violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) =>
         id + ' ' + target.join(' ') + ' ' + failureSummary.split('\\n').slice(1).join(';'))))`,
   );
