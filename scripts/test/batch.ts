@@ -4,7 +4,7 @@
  * nothing keeps the event loop alive, as if it had the process to itself. The files' names come
  * from file descriptor 3; a mark in the output follows each.
  */
-import { readSync } from 'node:fs';
+import { globSync, readSync, rmSync } from 'node:fs';
 import { flushCompileCache, type RegisterHooksOptions, registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -68,11 +68,8 @@ function innermost(test: AnyTest): AnyTest {
 async function run(file: string): Promise<void> {
   const before = shared();
   const startedCpuMs = cpuMs();
-  const options: TestOpts = {
-    name: 'TAP',
-    timeout: TIMEOUT_MS,
-    testdir: join(ROOT, '.tap/fixtures', file.replaceAll('/', '-')),
-  };
+  const testdir = join(ROOT, '.tap/fixtures', file.replaceAll('/', '-'));
+  const options: TestOpts = { name: 'TAP', timeout: TIMEOUT_MS, testdir };
   const root = new Test(options);
   root.cb = async () => {
     await import(pathToFileURL(join(ROOT, file)).href);
@@ -94,6 +91,9 @@ async function run(file: string): Promise<void> {
   process.off('uncaughtException', uncaught).off('SIGALRM', hung);
   if (root.results === undefined) root.endAll();
   root.setTimeout(0);
+  // tap itself removes a test's folder before the teardowns that were registered after it, in which
+  // services that write there stop. `process.ts` turns that off.
+  for (const folder of globSync(`${testdir}*`)) rmSync(folder, { recursive: true });
   process.stdout.write(markOf({ ...endOf(root, changed(before)), cpuMs: cpuMs() - startedCpuMs }));
   process.exitCode = undefined;
 }

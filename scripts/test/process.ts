@@ -44,6 +44,7 @@ export class TestProcess {
         ...process.env,
         NODE_COMPILE_CACHE: join(ROOT, '.tap/compiled'),
         TAP_TIMEOUT: '600',
+        TAP_SAVE_FIXTURE: '1',
       },
       stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
       // A group of its own, so that everything that it has started can be killed with it.

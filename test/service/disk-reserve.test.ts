@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { test } from 'tap';
+import { dataFolder } from '../support/places.ts';
 import { startService } from '../support/service-in-process.ts';
 
 const ALERT = 'monitoring.v1.AlertService';
@@ -11,7 +12,7 @@ const ALERT = 'monitoring.v1.AlertService';
 const RESERVE_MIB = '1048576';
 
 test('LIMIT-26: below the disk reserve changes are refused, and readings are still stored', async (t) => {
-  const service = await startService(t, t.testdir(), { SVC_DISK_RESERVE: RESERVE_MIB });
+  const service = await startService(t, dataFolder(t), { SVC_DISK_RESERVE: RESERVE_MIB });
   const { demo } = service;
   const destination = { displayName: 'x', webhook: { url: 'https://hooks.example.com/x' } };
   const made = await service.call(`${ALERT}/CreateDestination`, {

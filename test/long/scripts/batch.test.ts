@@ -94,6 +94,18 @@ test('an uncaught error fails the running test', async (t) => {
   t.match(text, /\n1 passed, 1 failed\n$/);
 });
 
+test('the folder of a test is removed after its teardowns', async (t) => {
+  const first = `import { writeFileSync } from 'node:fs';
+    t.test('writes to the end', async (t) => {
+      globalThis.folder = t.testdir({});
+      t.teardown(() => writeFileSync(globalThis.folder + '/last', ''));
+      t.ok(true);
+    });`;
+  const second = `import { existsSync } from 'node:fs';
+    t.test('is gone', async (t) => t.notOk(existsSync(globalThis.folder)));`;
+  t.match(await reported(t, { first, second }), /\n2 passed, 0 failed\n$/);
+});
+
 test('a test that can never end fails at once', async (t) => {
   const never = `t.test('waits', async () => { await new Promise(() => {}); });`;
   const text = await reported(t, { bad: never, after: PASSES });
